@@ -1,29 +1,35 @@
-"""The frames of direct calls: the frequent calls of firmament.FlowScheduler without gRPC, inside a machine.
+"""The frames of direct calls: the calls of firmament.FlowScheduler without gRPC, inside a machine.
 
-A flow service at `unix:PATH` without TLS answers the calls in METHODS on the stream socket PATH.direct, too:
+A flow service at `direct:PATH` answers on the stream socket PATH. A frame is
 
-    call    length of the message (u32)   number of the method (u8)            message
-    reply   length of what follows (u32)  0: the call has failed, 1: it has not (u8)
-                                          message; if it has failed, the name of a gRPC status, a space, details
+    length of the body (u32)   kind (u8)   body
 
-Numbers are in network byte order. A connection carries one call at a time. A caller that no longer waits closes it.
+in network byte order. A call is a frame CALL with the method's name, a frame MESSAGE for each of its messages, and END;
+its reply is a frame DONE with the message, or FAILED with the name of a gRPC status, a space, details. A connection
+carries one call at a time, and the next one after the reply. A reply may come before END; the caller
+need not send the messages that are left, and closes the connection then. A caller that no longer waits closes it, too.
 """
 
 from struct import Struct
 
-SUFFIX = ".direct"
-"""Of the path of the socket."""
-METHODS = ("Apply", "Round")
-"""By number."""
 HEAD = Struct("!IB")
 MAX_BYTES = 1 << 30
 """Of one message."""
-FAILED, DONE = 0, 1
+CALL, MESSAGE, END, DONE, FAILED = range(5)
 
 
-def frame(kind: int, body: bytes) -> bytes:
-    """A call or a reply. kind: the number of the method, FAILED or DONE."""
+def frame(kind: int, body: bytes = b"") -> bytes:
     return HEAD.pack(len(body), kind) + body
+
+
+def call(method: str) -> bytes:
+    """Begins a call."""
+    return frame(CALL, method.encode())
+
+
+def unary(method: str, message: bytes) -> bytes:
+    """A whole call with one message."""
+    return b"".join((call(method), HEAD.pack(len(message), MESSAGE), message, frame(END)))
 
 
 def failure(code: str, details: str) -> bytes:

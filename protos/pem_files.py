@@ -1,8 +1,13 @@
 """PEM files of certificates and keys: whether they can be used, and whether they were written anew."""
 
-import ssl
+from __future__ import annotations
+
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class PemFileError(ValueError):
@@ -69,6 +74,8 @@ def _why(error: OSError) -> str:
 
 def _tls_context() -> ssl.SSLContext:
     """A context that accepts keys of any length: their strength is not validated here."""
+    import ssl  # an engine without certificates does without OpenSSL
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_ciphers("ALL:@SECLEVEL=0")
     return context

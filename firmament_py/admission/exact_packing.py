@@ -9,7 +9,6 @@ up after a number of steps.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 
@@ -141,6 +140,8 @@ class _Search:
         """Kind k begins, `left` members are still lacked; None: it has failed before in the same state."""
         if k == len(self._kinds):
             return None
+        from hashlib import blake2b  # loads OpenSSL: 4 MB that few engines need
+
         state = k, left, tuple(self._roles), blake2b(self._free.data, digest_size=16).digest()  # amounts are many
         if state in self._failed:
             return None

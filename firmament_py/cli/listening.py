@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import click
 
 from firmament_py.service.server import wrong_address
-from firmament_py.service.tls.renewed_credentials import Tls
-from protos.addresses import is_local
+from firmament_py.service.tls_files import Tls
+from protos.addresses import DIRECT, is_local
 from protos.pem_files import PemFileError
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -56,15 +56,19 @@ def tls_of(certificate: Path | None, key: Path | None, client_ca: Path | None) -
     return tls
 
 
-def check_addresses(address: str, stats_address: str, *, authenticated: bool, insecure: bool) -> None:
+def check_addresses(address: str, stats_address: str, tls: Tls | None, *, insecure: bool) -> None:
     """Raises click.UsageError for what is no address, and for those at which other machines could connect without a
-    certificate, unless that is wanted: `insecure`. `authenticated`: clients of `address` need a certificate."""
+    certificate, unless that is wanted: `insecure`. `tls`: that of `address`."""
     for flag, each in (("--address", address), ("--stats-address", stats_address or address)):
         if wrong := wrong_address(each):
             raise click.UsageError(f"{flag} {each!r} {wrong}")
+    if stats_address.startswith(DIRECT):
+        raise click.UsageError("--stats-address serves gRPC alone: give HOST:PORT or unix:PATH")
+    if tls is not None and address.startswith(DIRECT):
+        raise click.UsageError(f"--address {address} takes no certificates: its file has the rights; omit them")
     if insecure:
         return
-    if not authenticated and not is_local(address):
+    if (tls is None or tls.client_ca is None) and not is_local(address):
         raise click.UsageError(
             f"--address {address} is open to other machines: give --tls-cert-file, --tls-private-key-file and "
             "--client-ca-file, so that only holders of a certificate can connect; or --insecure, so that everybody can"

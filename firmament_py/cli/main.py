@@ -28,15 +28,15 @@ from firmament_py.engine.engine import Engine
 from firmament_py.engine.execution import InThread, in_background
 from firmament_py.engine.round import Observer
 from firmament_py.flow.dimacs import Export
-from firmament_py.flow.solver import SOLVERS
+from firmament_py.flow.solver import SOLVERS, load
 from firmament_py.model.options import AT_ONCE, MIGRATE_AFTER_US, RESERVE_AFTER_US, EngineOptions, Migrating, Preempting
 from firmament_py.placement.repacking import EFFORT_LIMIT
-from firmament_py.policy import conformance, registry
+from firmament_py.policy import registry
 from firmament_py.policy.registry import DEFAULT_POLICY, UnknownPolicyError
 from firmament_py.service.server import CannotListenError, Server
 from firmament_py.usage.usage import Basis, UsageOptions
 from firmament_py.version import VERSION
-from protos.addresses import UNIX
+from protos.addresses import socket_path
 
 F = TypeVar("F", bound=Callable[..., Any])
 SEARCH = "Whether rounds wait for long searches. in-rounds: the same calls have the same replies."
@@ -69,8 +69,8 @@ def cli() -> None:
     "--address",
     default="127.0.0.1:9090",
     show_default=True,
-    metavar="HOST:PORT|unix:PATH",
-    help="Address to serve on; port 0 selects a free port.",
+    metavar="HOST:PORT|unix:PATH|direct:PATH",
+    help="Address to serve on; port 0 selects a free port. direct: only for `poseidon run`, without gRPC.",
 )
 @click.option(
     "--stats-address",
@@ -226,7 +226,7 @@ def serve(
     """Serve until SIGTERM or SIGINT.
 
     Serves firmament.FlowScheduler (what `poseidon run` uses), firmament.FirmamentScheduler and stats.PoseidonStats
-    (the original contract), and grpc.health.v1.Health.
+    (the original contract), and grpc.health.v1.Health; at direct:PATH the first alone.
     """
     logs.begin(log_level, log_format)
     # gRPC's core would write to standard error in another format, a line for each connection that it refuses
@@ -258,8 +258,8 @@ def serve(
     except ValueError as error:
         raise click.UsageError(f"--reserve-after {error}") from error
     tls = tls_of(tls_cert_file, tls_private_key_file, client_ca_file)
-    check_addresses(address, stats_address, authenticated=client_ca_file is not None, insecure=insecure)
-    if port_file is not None and address.startswith(UNIX):
+    check_addresses(address, stats_address, tls, insecure=insecure)
+    if port_file is not None and socket_path(address) is not None:
         raise click.UsageError("--port-file needs an --address with a port; leave it out for a unix socket")
     try:
         solver = SOLVERS[solver_name]()
@@ -272,6 +272,7 @@ def serve(
             searching=InThread("search") if search == "beside-rounds" else None,
             packing=InThread("packing", niceness=0) if search == "beside-rounds" else None,
             prepare=partial(in_background, compile_ahead.load, "load"),
+            load_solver=partial(in_background, partial(load, solver_name), "load solver", 0),
         )
         server = Server(engine, address, tls, stats_address)
     except CannotListenError as error:
@@ -349,6 +350,8 @@ def check_policy(name: str, policy_options: tuple[str, ...], load_only: bool, as
     Asks the policy for the costs of generated views. Exit codes: 0 it keeps the rules, 1 it breaks one, 2 it cannot be
     loaded.
     """
+    from firmament_py.policy import conformance  # not what serves needs
+
     try:
         policy = registry.load(name, _pairs(policy_options))
     except UnknownPolicyError as error:

@@ -6,7 +6,7 @@ end.
 """
 
 import logging
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +22,7 @@ from firmament_py.engine.searches import Searches
 from firmament_py.engine.stats import RoundStats
 from firmament_py.flow.solver import Solver
 from firmament_py.model.events import Event, Outcome
+from firmament_py.model.lifecycle import WAITING
 from firmament_py.model.options import EngineOptions
 from firmament_py.policy import Policy
 from firmament_py.sharing.past_use import settle
@@ -46,10 +47,12 @@ class Engine:
         packing: Execution | None = None,
         observer: Observer | None = None,
         prepare: Callable[[], object] | None = None,
+        load_solver: Callable[[], object] | None = None,
     ) -> None:
         """searching: what carries out searches beside the rounds (engine/searches.py); None: rounds search
         themselves. packing: likewise long packings (engine/packings.py), if there are searches. prepare: called once,
-        when compiled functions are likely to be needed: there are queues, or a round has left tasks waiting."""
+        when compiled functions are likely to be needed: there are queues, or a round has left tasks waiting.
+        load_solver: called once, when tasks wait in a state that is on its way."""
         self.lock = threading.Lock()
         self.usage = Usage(usage)
         self.policy = policy
@@ -58,6 +61,7 @@ class Engine:
         self._observer = observer
         self._searching, self._packing = searching, packing
         self._prepare = prepare
+        self._load_solver = load_solver
         self.now_us = now_us or (lambda: time.time_ns() // 1000)
         self.rounds = 0
         self.last_round: RoundStats | None = None
@@ -91,6 +95,12 @@ class Engine:
     def settle(self) -> None:
         """Counts what queues have used until now; called before the state changes or is shown."""
         settle(self.state, self.now_us())
+
+    def expect(self, state: ClusterState) -> None:
+        """A state, or the part of it that has come, is to replace the present one."""
+        if self._load_solver is not None and (state.tasks.state == WAITING).any():
+            load, self._load_solver = self._load_solver, None
+            load()
 
     def replace(self, state: ClusterState) -> None:
         """Replaces the state, in a new epoch. Kept are the counts of outcomes, usage samples of tasks and nodes in the
@@ -169,7 +179,7 @@ class Engine:
 
 
 def _new_epoch() -> int:
-    return secrets.randbits(63) | 1
+    return int.from_bytes(os.urandom(8)) >> 1 | 1  # not by `secrets`, which loads OpenSSL
 
 
 def apply_all(state: ClusterState, events: Iterable[Event]) -> Outcome:

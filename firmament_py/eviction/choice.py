@@ -1,11 +1,17 @@
 """Which tasks a step of the search of evictions removes and inserts again."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.random import Generator
 
 from firmament_py.eviction.victims import Lists, State, Tasks
 from firmament_py.model.arrays import I64
 from firmament_py.numba_cache import inner
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 _RETURNS = 0.1
 """The probability that a step considers the return of a mover to its home."""

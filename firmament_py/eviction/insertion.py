@@ -1,7 +1,10 @@
 """The first solution of the search: each task on the node where evicting residents for it costs least."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.random import Generator
 
 from firmament_py.eviction.insertion_cost import added_cost, cheapest
 from firmament_py.eviction.moves import place_by_moves
@@ -9,6 +12,9 @@ from firmament_py.eviction.node_heap import build, sift_down
 from firmament_py.eviction.victims import NONE, Groups, Lists, Scratch, State, Tasks, add, apply
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 _MOVES = 64
 """Limit on the tasks of a node that move so that one task fits."""

@@ -1,11 +1,17 @@
 """The cost of one more task on a node, and the selection of the cheapest nodes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.random import Generator
 
 from firmament_py.eviction.victims import NONE, Groups, Lists, Scratch, State, Tasks, plan
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import inner
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 
 @inner

@@ -1,7 +1,10 @@
 """Moves of running tasks to other nodes: the nodes that they fit best, and moves that clear a node for a task."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.random import Generator
 
 from firmament_py.eviction.insertion_cost import added_cost, cheapest
 from firmament_py.eviction.victims import (
@@ -20,6 +23,9 @@ from firmament_py.eviction.victims import (
 )
 from firmament_py.model.arrays import I64
 from firmament_py.numba_cache import inner
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 _TIE = 1e-3
 """Of nodes that cost the same, the one with the least free capacity after the move is chosen: each costs this share of
@@ -239,7 +245,14 @@ def _settle(
 
 @inner
 def _plan_again(
-    n: int, tasks: Tasks, groups: Groups, state: State, lists: Lists, free: I64, scratch: Scratch, rng: Generator
+    n: int,
+    tasks: Tasks,
+    groups: Groups,
+    state: State,
+    lists: Lists,
+    free: I64,
+    scratch: Scratch,
+    rng: Generator,
 ) -> None:
     plan(n, NONE, NONE, tasks, groups, state, lists, free, 0.0, scratch, rng)
     apply(n, scratch.chosen, groups, state)

@@ -5,12 +5,18 @@ and some of the tasks without a node, is decided anew, as well as possible; all 
 counts only if it is proved to be best, so that no resident leaves in vain.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.random import Generator
 
 from firmament_py.eviction.problem import Arrivals, Residents, Subproblem
 from firmament_py.eviction.program import EvictionProgram, Solution
 from firmament_py.model.arrays import I64, Bools
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 _WHOLE, _WHOLE_WORK = 250, 0.3
 """Largest number of variables of a program for all nodes, and deterministic time for each of its objectives."""

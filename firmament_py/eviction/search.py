@@ -1,7 +1,10 @@
 """Improves the first solution: removes a few tasks and inserts them again, thousands of times, and keeps the best."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.random import Generator
 
 from firmament_py.eviction.buffers import Steps, copy_of, new_scratch, new_steps
 from firmament_py.eviction.choice import choose
@@ -23,6 +26,9 @@ from firmament_py.eviction.victims import (
 )
 from firmament_py.model.arrays import F64, I64
 from firmament_py.numba_cache import compiled_in_place, inner
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 _CANDIDATES = 24
 """Number of nodes, the cheapest for its class at first, on which a step of the search tries a task."""

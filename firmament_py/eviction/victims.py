@@ -1,12 +1,16 @@
 """The cheapest victims on one node for all of its tasks: the compiled core of the search."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 
 from firmament_py.model.arrays import F64, I64, Bools
 from firmament_py.numba_cache import inner
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 NONE: Any = np.int64(-1)
 """No node, no task. Not a literal, for each type of which numba would compile the functions that take it again."""
@@ -23,8 +27,7 @@ class Tasks(NamedTuple):
     """T tasks: cls, home (T,), movers first, then arrivals, the most important first. The others are of W classes, see
     Arrivals and Movers. level (W,): 0 of movers, else 1 + the number of the priority among those of arrivals, from
     the highest. away (W,): the cost of being on another node than home. Budgets that count this for class c:
-    budget[budget_start[c] : budget_start[c + 1]]. share (R,): one unit as a share of the largest node.
-    """
+    budget[budget_start[c] : budget_start[c + 1]]. share (R,): one unit as a share of the largest node."""
 
     cls: I64
     home: I64
@@ -44,8 +47,7 @@ class Groups(NamedTuple):
     start (N + 1,): the first of each node. number (K,) of alike ones; size (K, R): requests of one; weight (K,): cost
     of evicting one within its budgets; excess (K,): beyond them, infinite: not allowed; tier (K,): the lowest level
     whose tasks may evict it; density (K,): value for what one takes. Budgets of group k:
-    budget[budget_start[k] : budget_start[k + 1]].
-    """
+    budget[budget_start[k] : budget_start[k + 1]]."""
 
     start: I64
     number: I64
@@ -92,8 +94,7 @@ class Scratch(NamedTuple):
     order in which groups are taken; need (R,): requests of the tasks so far; freed (R,): what they may use; spare (B,):
     further evictions that budgets permit. looked (1,): how many groups all plans have looked at. key_of_node (N,);
     refill (W,): when the candidates of a class may be chosen anew, see looked. tried (N,): the number of the last
-    insertion that has tried each node; insertions (1,): their number.
-    """
+    insertion that has tried each node; insertions (1,): their number."""
 
     chosen: Victims
     other: Victims

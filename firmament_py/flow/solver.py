@@ -10,15 +10,28 @@ else solvers do.
 
 import logging
 from collections.abc import Callable
-from typing import ClassVar, Protocol
+from importlib import import_module
+from typing import Protocol
 
 import numpy as np
-from ortools.graph.python import min_cost_flow
 
 from firmament_py.flow.certificate import unsound
 from firmament_py.flow.network import FlowNetwork, Solution, Status
 
 log = logging.getLogger(__name__)
+
+
+_STATUS = {
+    each.name: each
+    for each in (
+        Status.OPTIMAL,
+        Status.INFEASIBLE,
+        Status.UNBALANCED,
+        Status.BAD_COST_RANGE,
+        Status.BAD_CAPACITY_RANGE,
+    )
+}
+"""Of OR-Tools, which has the same names."""
 
 
 class Solver(Protocol):
@@ -56,23 +69,17 @@ class OrToolsSolver:
 
     name = "or-tools"
 
-    _STATUS: ClassVar = {
-        min_cost_flow.SimpleMinCostFlow.OPTIMAL: Status.OPTIMAL,
-        min_cost_flow.SimpleMinCostFlow.INFEASIBLE: Status.INFEASIBLE,
-        min_cost_flow.SimpleMinCostFlow.UNBALANCED: Status.UNBALANCED,
-        min_cost_flow.SimpleMinCostFlow.BAD_COST_RANGE: Status.BAD_COST_RANGE,
-        min_cost_flow.SimpleMinCostFlow.BAD_CAPACITY_RANGE: Status.BAD_CAPACITY_RANGE,
-    }
-
     def solve(self, network: FlowNetwork) -> Solution:
+        from ortools.graph.python.min_cost_flow import SimpleMinCostFlow  # 19 MB that an idle engine does without
+
         if network.capacity.min(initial=0) < 0:  # OR-Tools may never return
             return unsolved(network, Status.BAD_CAPACITY_RANGE)
-        solver = min_cost_flow.SimpleMinCostFlow()
+        solver = SimpleMinCostFlow()
         arcs = solver.add_arcs_with_capacity_and_unit_cost(
             network.tail, network.head, network.capacity, network.unit_cost
         )
         solver.set_nodes_supplies(np.arange(len(network.supply), dtype=np.int32), network.supply)
-        status = self._STATUS.get(solver.solve(), Status.FAILED)
+        status = _STATUS.get(solver.solve().name, Status.FAILED)
         if status is not Status.OPTIMAL:
             return unsolved(network, status)
         return Solution(status, solver.flows(arcs), solver.optimal_cost())
@@ -104,6 +111,14 @@ class NetworkxSolver:
                 for arc, amount in arcs.items():
                     empty[arc] = amount
         return Solution(Status.OPTIMAL, empty, int(cost))
+
+
+_LIBRARIES = {"or-tools": "ortools.graph.python.min_cost_flow", "networkx": "networkx"}
+
+
+def load(name: str) -> None:
+    """Loads the library of a solver, so that its first network need not wait for that: a tenth of a second."""
+    import_module(_LIBRARIES[name])
 
 
 SOLVERS: dict[str, Callable[[], Solver]] = {"or-tools": OrToolsSolver, "networkx": NetworkxSolver}

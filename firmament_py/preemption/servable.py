@@ -6,7 +6,6 @@ the places that the round has given away.
 """
 
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 import numpy as np
 
@@ -249,6 +248,8 @@ def _tighter(one: I64, other: I64, allowed: I64) -> I64:
 
 
 def _digest(*parts: object) -> bytes:
+    from hashlib import blake2b  # loads OpenSSL: 4 MB that few engines need
+
     found = blake2b(digest_size=16)
     for part in parts:
         found.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())

@@ -7,7 +7,7 @@ requests are rounded up and capacities down.
 import math
 
 from firmament_py.model.resources import LIMIT, LINKS
-from firmament_py.service.invalid_field import InvalidField
+from firmament_py.service.calls.invalid_field import InvalidField
 from protos.gen import firmament_pb2 as pb
 
 

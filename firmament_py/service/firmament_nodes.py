@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from firmament_py.model.events import NodeObserved
 from firmament_py.model.resources import TASK_SLOTS
 from firmament_py.service import firmament_affinity, messages
+from firmament_py.service.calls.invalid_field import InvalidField
 from firmament_py.service.firmament_amounts import amounts
 from firmament_py.service.firmament_amounts import links as links_of
-from firmament_py.service.invalid_field import InvalidField
 from protos.gen import firmament_pb2 as pb
 
 

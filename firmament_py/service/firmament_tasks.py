@@ -24,9 +24,9 @@ from firmament_py.model.events import (
     TasksObserved,
 )
 from firmament_py.service import firmament_affinity, messages
+from firmament_py.service.calls.invalid_field import InvalidField
 from firmament_py.service.firmament_amounts import amounts
 from firmament_py.service.firmament_amounts import links as links_of
-from firmament_py.service.invalid_field import InvalidField
 from firmament_py.state.cluster import ClusterState
 from protos.gen import firmament_pb2 as pb
 

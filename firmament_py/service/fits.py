@@ -10,7 +10,7 @@ from firmament_py.model.lifecycle import WAITING
 from firmament_py.rebalance.changed_cluster import added_nodes, drain
 from firmament_py.rebalance.would_fit import Fit
 from firmament_py.service import replies
-from firmament_py.service.invalid_field import InvalidField
+from firmament_py.service.calls.invalid_field import InvalidField
 from firmament_py.state.cluster import ClusterState
 from protos.gen import flow_pb2
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import grpc
 import numpy as np
 
 from firmament_py.engine.engine import Engine, apply_all
@@ -39,14 +38,15 @@ from firmament_py.service import fits, messages, plans, replies
 from firmament_py.service.answers.explain_reply import explain_reply, standing_message
 from firmament_py.service.answers.network_reply import network_reply
 from firmament_py.service.answers.starts_reply import starts_reply
-from firmament_py.service.callers import Questions, locked
-from firmament_py.service.invalid_field import InvalidField, invalid_argument
+from firmament_py.service.calls.caller import Caller
+from firmament_py.service.calls.invalid_field import InvalidField, invalid_argument
+from firmament_py.service.calls.locking import Questions, locked
 from firmament_py.service.queue_messages import past_use, queue_tree, queues_reply
 from firmament_py.sharing.report import queue_report
 from firmament_py.state.cluster import ClusterState
 from firmament_py.version import VERSION
 from protos.contract import description
-from protos.gen import flow_pb2, flow_pb2_grpc
+from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ QUESTIONS_AT_ONCE = 2
 """Plans and trials that are computed at the same time."""
 
 
-class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
+class FlowService:
     def __init__(self, engine: Engine, forecasting: Execution | None = None) -> None:
         """forecasting: what carries out forecasts of starts; None: there are none."""
         self._engine = engine
@@ -63,9 +63,9 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         self._last_epoch = 0
         self._questions = Questions(QUESTIONS_AT_ONCE)
 
-    def Hello(self, request: flow_pb2.HelloRequest, context: grpc.ServicerContext) -> flow_pb2.HelloReply:
+    def Hello(self, request: flow_pb2.HelloRequest, caller: Caller) -> flow_pb2.HelloReply:
         engine = self._engine
-        with locked(engine, context):
+        with locked(engine, caller):
             return flow_pb2.HelloReply(
                 epoch=engine.epoch,
                 version=VERSION,
@@ -78,22 +78,21 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 description=description(),
             )
 
-    def Resync(
-        self, request_iterator: Iterator[flow_pb2.Update], context: grpc.ServicerContext
-    ) -> flow_pb2.UpdateReply:
+    def Resync(self, request_iterator: Iterator[flow_pb2.Update], caller: Caller) -> flow_pb2.UpdateReply:
         # built beside the current state, which serves calls until the stream has ended successfully
         state, reply, complete = ClusterState(), flow_pb2.UpdateReply(), False
         for update in request_iterator:
             _TranslatedUpdate.of(update).apply(state, reply)
+            self._engine.expect(state)
             complete = update.complete
-        with invalid_argument(context):
+        with invalid_argument():
             if not complete:  # gRPC also ends the iteration normally when the sender dies
                 raise InvalidField(
                     "complete",
                     "is not set in the last update, so the stream may be incomplete: nothing was changed; "
                     "send everything again and set it in the last update",
                 )
-        with locked(self._engine, context):
+        with locked(self._engine, caller):
             self._engine.replace(state)
             reply.epoch = self._engine.epoch
         log.info(
@@ -104,10 +103,10 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         )
         return reply
 
-    def Apply(self, request: flow_pb2.Update, context: grpc.ServicerContext) -> flow_pb2.UpdateReply:
+    def Apply(self, request: flow_pb2.Update, caller: Caller) -> flow_pb2.UpdateReply:
         engine, reply = self._engine, flow_pb2.UpdateReply()
         update = _TranslatedUpdate.of(request)  # most of the work, without the lock
-        with locked(engine, context):
+        with locked(engine, caller):
             reply.epoch = engine.epoch
             if request.epoch != engine.epoch:
                 reply.status = flow_pb2.STALE_EPOCH
@@ -122,8 +121,8 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 reply.quiet = engine.quiet
         return reply
 
-    def Round(self, request: flow_pb2.RoundRequest, context: grpc.ServicerContext) -> flow_pb2.RoundReply:
-        with locked(self._engine, context):
+    def Round(self, request: flow_pb2.RoundRequest, caller: Caller) -> flow_pb2.RoundReply:
+        with locked(self._engine, caller):
             return self._round(request)
 
     def _round(self, request: flow_pb2.RoundRequest) -> flow_pb2.RoundReply:
@@ -160,12 +159,12 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             wake_us=wake_us,
         )
 
-    def ReportUsage(self, request: flow_pb2.UsageReport, context: grpc.ServicerContext) -> flow_pb2.UsageReply:
+    def ReportUsage(self, request: flow_pb2.UsageReport, caller: Caller) -> flow_pb2.UsageReply:
         engine = self._engine
-        with invalid_argument(context):
+        with invalid_argument():
             tasks = messages.usage_samples(len(request.task_uid), request.tasks, "tasks")
             nodes = messages.usage_samples(len(request.node_id), request.nodes, "nodes")
-        with locked(engine, context):
+        with locked(engine, caller):
             if request.epoch != engine.epoch:
                 return flow_pb2.UsageReply(status=flow_pb2.STALE_EPOCH)
             state, now_us = engine.state, engine.now_us()
@@ -174,31 +173,31 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
             noted += engine.usage.note_tasks(state, rows, *tasks, now_us)
         return flow_pb2.UsageReply(taken=noted.taken, old=noted.old, refused=noted.refused, unknown=noted.unknown)
 
-    def Explain(self, request: flow_pb2.ExplainRequest, context: grpc.ServicerContext) -> flow_pb2.ExplainReply:
-        with locked(self._engine, context):
+    def Explain(self, request: flow_pb2.ExplainRequest, caller: Caller) -> flow_pb2.ExplainReply:
+        with locked(self._engine, caller):
             return explain_reply(self._engine.state, request.task_uid, self._engine.scheduler)
 
-    def GetQueues(self, request: flow_pb2.QueuesRequest, context: grpc.ServicerContext) -> flow_pb2.QueuesReply:
-        with locked(self._engine, context):
+    def GetQueues(self, request: flow_pb2.QueuesRequest, caller: Caller) -> flow_pb2.QueuesReply:
+        with locked(self._engine, caller):
             self._engine.settle()
             return queues_reply(self._engine.epoch, queue_report(self._engine.state))
 
-    def GetStarts(self, request: flow_pb2.StartsRequest, context: grpc.ServicerContext) -> flow_pb2.StartsReply:
-        with locked(self._engine, context):
+    def GetStarts(self, request: flow_pb2.StartsRequest, caller: Caller) -> flow_pb2.StartsReply:
+        with locked(self._engine, caller):
             return starts_reply(self._forecasts, self._engine.now_us())
 
-    def GetGangs(self, request: flow_pb2.GangsRequest, context: grpc.ServicerContext) -> flow_pb2.GangsReply:
-        with locked(self._engine, context):
+    def GetGangs(self, request: flow_pb2.GangsRequest, caller: Caller) -> flow_pb2.GangsReply:
+        with locked(self._engine, caller):
             scheduler = self._engine.scheduler
             gangs = [standing_message(each, scheduler) for each in gang_standings(self._engine.state)]
             return flow_pb2.GangsReply(gangs=gangs)
 
-    def GetNetwork(self, request: flow_pb2.NetworkRequest, context: grpc.ServicerContext) -> flow_pb2.NetworkReply:
-        return network_reply(self._engine, request, context)
+    def GetNetwork(self, request: flow_pb2.NetworkRequest, caller: Caller) -> flow_pb2.NetworkReply:
+        return network_reply(self._engine, request, caller)
 
-    def GetStatus(self, request: flow_pb2.StatusRequest, context: grpc.ServicerContext) -> flow_pb2.StatusReply:
+    def GetStatus(self, request: flow_pb2.StatusRequest, caller: Caller) -> flow_pb2.StatusReply:
         engine = self._engine
-        with locked(engine, context):
+        with locked(engine, caller):
             state = engine.state
             nodes = state.present_nodes()
             counts = np.bincount(state.tasks.state[state.tasks.rows()], minlength=len(TaskState)).tolist()
@@ -218,35 +217,35 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
                 ),
             )
 
-    def PlanMoves(self, request: flow_pb2.PlanRequest, context: grpc.ServicerContext) -> flow_pb2.MovePlan:
-        with self._questions.one(context):
-            return self._plan_moves(request, context)
+    def PlanMoves(self, request: flow_pb2.PlanRequest, caller: Caller) -> flow_pb2.MovePlan:
+        with self._questions.one(caller):
+            return self._plan_moves(request, caller)
 
-    def _plan_moves(self, request: flow_pb2.PlanRequest, context: grpc.ServicerContext) -> flow_pb2.MovePlan:
+    def _plan_moves(self, request: flow_pb2.PlanRequest, caller: Caller) -> flow_pb2.MovePlan:
         started = time.perf_counter()
-        with invalid_argument(context):
+        with invalid_argument():
             try:
                 wish = plans.wish(request)
-                with locked(self._engine, context):
+                with locked(self._engine, caller):
                     what_if = WhatIf.of(self._engine.scheduler, request.now_us)
                 plan = planned(what_if, wish)  # without the lock: rounds go on
             except PlanError as error:
                 return flow_pb2.MovePlan(problem=str(error))
         return plans.plan_message(what_if.state, plan, time.perf_counter() - started)
 
-    def WouldFit(self, request: flow_pb2.FitRequest, context: grpc.ServicerContext) -> flow_pb2.FitReply:
-        with self._questions.one(context):
-            return self._would_fit(request, context)
+    def WouldFit(self, request: flow_pb2.FitRequest, caller: Caller) -> flow_pb2.FitReply:
+        with self._questions.one(caller):
+            return self._would_fit(request, caller)
 
-    def _would_fit(self, request: flow_pb2.FitRequest, context: grpc.ServicerContext) -> flow_pb2.FitReply:
+    def _would_fit(self, request: flow_pb2.FitRequest, caller: Caller) -> flow_pb2.FitReply:
         started = time.perf_counter()
         try:
-            with locked(self._engine, context):
+            with locked(self._engine, caller):
                 scheduler = self._engine.scheduler
                 what_if = WhatIf.of(scheduler, request.now_us)
         except PlanError as error:
             return flow_pb2.FitReply(problem=str(error))
-        with invalid_argument(context):  # without the lock: rounds go on
+        with invalid_argument():  # without the lock: rounds go on
             displaced = fits.suppose(request, what_if.state)
             update, uids, gang = fits.update_of(request, what_if.state)
             applied = flow_pb2.UpdateReply()
@@ -265,19 +264,19 @@ class FlowService(flow_pb2_grpc.FlowSchedulerServicer):
         reply.seconds = time.perf_counter() - started
         return reply
 
-    def CarryOut(self, request: flow_pb2.CarryOutRequest, context: grpc.ServicerContext) -> flow_pb2.PlanProgress:
-        with invalid_argument(context):
+    def CarryOut(self, request: flow_pb2.CarryOutRequest, caller: Caller) -> flow_pb2.PlanProgress:
+        with invalid_argument():
             steps = plans.steps(request.steps)
-        with locked(self._engine, context):
+        with locked(self._engine, caller):
             if request.epoch != self._engine.epoch:
                 return flow_pb2.PlanProgress(status=flow_pb2.STALE_EPOCH)
             execution = self._engine.scheduler.plan
-            with invalid_argument(context):
+            with invalid_argument():
                 execution.begin(steps, request.now_us)
             return plans.progress(execution)
 
-    def GetProgress(self, request: flow_pb2.ProgressRequest, context: grpc.ServicerContext) -> flow_pb2.PlanProgress:
-        with locked(self._engine, context):
+    def GetProgress(self, request: flow_pb2.ProgressRequest, caller: Caller) -> flow_pb2.PlanProgress:
+        with locked(self._engine, caller):
             if request.epoch != self._engine.epoch:
                 return flow_pb2.PlanProgress(status=flow_pb2.STALE_EPOCH)
             return plans.progress(self._engine.scheduler.plan)

@@ -32,7 +32,7 @@ from firmament_py.model.events import (
     NodeObserved,
     TasksObserved,
 )
-from firmament_py.service.invalid_field import InvalidField
+from firmament_py.service.calls.invalid_field import InvalidField
 from firmament_py.state.gangs import MAX_ROLES
 from firmament_py.usage.ring_buffers import METRICS
 from protos.gen import firmament_pb2, flow_pb2

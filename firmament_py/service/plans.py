@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from firmament_py.engine.plan_execution import PlanExecution
 from firmament_py.model.plan import Move, MovePlan, Step
 from firmament_py.rebalance.planner import Goal, Wish
-from firmament_py.service.invalid_field import InvalidField
+from firmament_py.service.calls.invalid_field import InvalidField
 from firmament_py.state.cluster import ClusterState
 from protos.gen import flow_pb2
 

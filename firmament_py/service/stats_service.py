@@ -12,14 +12,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-import grpc
-
 from firmament_py.engine.engine import Engine
 from firmament_py.service import usage_samples
+from firmament_py.service.calls.caller import BrokenStream, Caller
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.tables import TaskTable
 from protos.gen import stats_pb2 as pb
-from protos.gen import stats_pb2_grpc
 
 _MOST_AT_ONCE = 2000
 _PATIENCE_SECONDS = 0.5
@@ -28,20 +26,18 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class StatsService(stats_pb2_grpc.PoseidonStatsServicer):
+class StatsService:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._pods = _Pods()
 
     def ReceiveNodeStats(
-        self, request_iterator: Iterator[pb.NodeStats], context: grpc.ServicerContext
+        self, request_iterator: Iterator[pb.NodeStats], caller: Caller
     ) -> Iterator[pb.NodeStatsResponse]:
-        return _Batches(request_iterator, context, self._take_nodes).answers()
+        return _Batches(request_iterator, caller, self._take_nodes).answers()
 
-    def ReceivePodStats(
-        self, request_iterator: Iterator[pb.PodStats], context: grpc.ServicerContext
-    ) -> Iterator[pb.PodStatsResponse]:
-        return _Batches(request_iterator, context, self._take_pods).answers()
+    def ReceivePodStats(self, request_iterator: Iterator[pb.PodStats], caller: Caller) -> Iterator[pb.PodStatsResponse]:
+        return _Batches(request_iterator, caller, self._take_pods).answers()
 
     def _take_nodes(self, batch: list[pb.NodeStats]) -> list[pb.NodeStatsResponse]:
         engine = self._engine
@@ -105,14 +101,11 @@ def _rows_of_nodes(state: ClusterState, names: list[str]) -> list[int]:
 class _Batches(Generic[T, R]):
     """Turns a stream of messages into batches, and the replies to batches into a stream."""
 
-    def __init__(
-        self, messages: Iterator[T], context: grpc.ServicerContext, take: Callable[[list[T]], list[R]]
-    ) -> None:
+    def __init__(self, messages: Iterator[T], caller: Caller, take: Callable[[list[T]], list[R]]) -> None:
         self._messages = messages
         self._take = take
         self._queue: queue.Queue[T | None] = queue.Queue(_MOST_AT_ONCE)
-        self._over = threading.Event()
-        context.add_callback(self._over.set)
+        self._caller = caller
 
     def answers(self) -> Iterator[R]:
         threading.Thread(target=self._read, name="stats reader", daemon=True).start()
@@ -129,7 +122,7 @@ class _Batches(Generic[T, R]):
                 else:
                     ended = True
             except queue.Empty:
-                ended = self._over.is_set()
+                ended = not self._caller.is_active()
             if batch:
                 yield from self._take(batch)
 
@@ -138,13 +131,13 @@ class _Batches(Generic[T, R]):
             for message in self._messages:
                 if not self._put(message):
                     return
-        except grpc.RpcError:
+        except BrokenStream:
             pass  # the stream broke off: samples received so far count
         self._put(None)
 
     def _put(self, message: T | None) -> bool:
         """Queues a message; false if the stream is over."""
-        while not self._over.is_set():
+        while self._caller.is_active():
             try:
                 self._queue.put(message, timeout=_PATIENCE_SECONDS)
                 return True

@@ -36,7 +36,8 @@ from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
 from poseidon_py.describe.bandwidth import Bandwidth
 from poseidon_py.devices.objects import DeviceClaimSpec
-from poseidon_py.feed.client import GrpcEngine, Tls
+from poseidon_py.feed.client import EngineClient
+from poseidon_py.feed.transport.transport import Tls
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube
@@ -77,7 +78,7 @@ class Bridge:
         )
         ca = settings.firmament_ca_file
         tls = Tls(ca, settings.firmament_cert_file, settings.firmament_key_file) if ca is not None else None
-        self.engine = GrpcEngine(settings.firmament_address, settings.rpc_timeout, tls, self.metrics)
+        self.engine = EngineClient(settings.firmament_address, settings.rpc_timeout, tls, self.metrics)
         self.runtime: Runtime | None = None
         self.health: Health | None = None
         self.pages: Pages | None = None

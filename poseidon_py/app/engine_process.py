@@ -1,9 +1,10 @@
 """Starts and supervises a flow service.
 
 The service listens on a unix socket in a private folder of this user, because any client that can connect can place
-pods. It is ready once it answers a health check, and exits when its standard input closes, so that it never outlives
-this process. A service that exits, also during its start, is restarted with growing delays; the client then detects
-the new epoch and resynchronises. Only the process that was started here is ever terminated here.
+pods, and without gRPC, which neither of the two processes loads then. It is ready once it answers, and exits when its
+standard input closes, so that it never outlives this process. A service that exits, also during its start, is restarted
+with growing delays; the client then detects the new epoch and resynchronises. Only the process that was started here is
+ever terminated here.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from poseidon_py.util.decoding import MalformedError, decode_json
 from poseidon_py.util.process.child_process import PYTHON, ChildProcess, how_it_ended
 from poseidon_py.util.process.private_folder import PrivateFolder
 from poseidon_py.util.tasks import end_tasks
+from protos.addresses import DIRECT
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +81,7 @@ class Supervisor:
         self._reader: asyncio.Task[None] | None = None
         self._stopping = False
         self.address = ""
-        """The address in gRPC's form: unix:PATH."""
+        """direct:PATH."""
 
     @property
     def pid(self) -> int | None:
@@ -143,7 +145,7 @@ class Supervisor:
                 "to a shorter one",
                 usage=True,
             )
-        return f"unix:{path}"
+        return f"{DIRECT}{path}"
 
     def _remove_folder(self) -> None:
         folder, self._folder = self._folder, None

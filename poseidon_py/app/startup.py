@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from poseidon_py.config import loading
 from poseidon_py.config.settings import Settings
-from poseidon_py.feed.client import ContractError, EngineError, GrpcEngine, why_unreachable
+from poseidon_py.feed.client import ContractError, EngineClient, EngineError
+from poseidon_py.feed.transport.transport import why_unreachable
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import (
     ApiError,
@@ -59,7 +60,7 @@ async def wait_for_server(kube: Kube, timeout: float) -> None:
     log.info("API server %s, version %s", kube.url, version)
 
 
-async def wait_for_engine(engine: GrpcEngine, address: str, timeout: float) -> None:
+async def wait_for_engine(engine: EngineClient, address: str, timeout: float) -> None:
     """Returns once the flow service at a configured address answers. `timeout`: seconds. Raises StartError."""
     details: list[str] = []
 
@@ -80,7 +81,7 @@ async def wait_for_engine(engine: GrpcEngine, address: str, timeout: float) -> N
         ) from error
 
 
-async def first_hello(engine: GrpcEngine, timeout: float) -> flow_pb2.HelloReply:
+async def first_hello(engine: EngineClient, timeout: float) -> flow_pb2.HelloReply:
     """What the flow service says about itself and its policy. `timeout`: seconds. Raises StartError."""
     try:
         return await _retry(lambda: _hello(engine), timeout, EngineError)
@@ -88,7 +89,7 @@ async def first_hello(engine: GrpcEngine, timeout: float) -> flow_pb2.HelloReply
         raise StartError(f"the flow service does not answer: {error}") from error
 
 
-async def _hello(engine: GrpcEngine) -> flow_pb2.HelloReply:
+async def _hello(engine: EngineClient) -> flow_pb2.HelloReply:
     """Raises StartError if waiting cannot help."""
     try:
         return await engine.hello()

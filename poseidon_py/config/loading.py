@@ -19,7 +19,7 @@ from poseidon_py.kube.objects import InvalidField, RequiredTerms
 from poseidon_py.state.gangs.owner_kinds import OWNER_KINDS
 from poseidon_py.state.preemption.preemption_rules import PreemptionRules
 from poseidon_py.usage.prometheus import QUERIES
-from protos.addresses import is_local
+from protos.addresses import DIRECT, is_local
 from protos.gen import firmament_pb2
 from protos.pem_files import PemFileError, check_certificates, check_pair
 
@@ -200,6 +200,11 @@ def _check_tls(given: Settings, named: Names) -> None:
     if (given.firmament_ca_file or certificate or key) and not (given.firmament_address and given.firmament_ca_file):
         raise OptionError(
             f"{cert_name} and {key_name} need {named('firmament_ca_file')}, and that needs {named('firmament_address')}"
+        )
+    if given.firmament_ca_file and given.firmament_address.startswith(DIRECT):
+        raise OptionError(
+            f"{named('firmament_ca_file')}: there are no certificates at {given.firmament_address}, the rights of the "
+            "socket's file count; leave it out, or give a service at HOST:PORT"
         )
     if (certificate is None) != (key is None):
         raise OptionError(f"{cert_name} and {key_name} go together")

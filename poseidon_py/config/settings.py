@@ -99,7 +99,7 @@ class Settings(ServingSettings, frozen=True, kw_only=True):
     firmament_address: Annotated[
         str,
         setting(
-            "Address of a flow service, HOST:PORT or unix:PATH. Default: start and supervise one.",
+            "Address of a flow service, HOST:PORT, unix:PATH or direct:PATH. Default: start and supervise one.",
             metavar="ADDRESS",
         ),
     ] = ""

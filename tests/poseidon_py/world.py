@@ -1,13 +1,16 @@
 """A synthetic cluster with bridges.
 
-A bridge has a real flow service, over gRPC: on a thread of the test's process, which starts at once. A service that the
-test kills, or whose flags matter, is a process that the bridge starts, as in production (`own_service`).
+A bridge has a real flow service, called as one that it starts: on threads of the test's process, which are there at
+once. A service that the test kills, or whose flags matter, is a process that the bridge starts, as in production
+(`own_service`).
 """
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from benchmarks.cluster import Cluster, ClusterSettings, NodeShape
@@ -36,6 +39,8 @@ class World:
         self.folder = folder
         self.bridges: list[Bridge] = []
         self._services: dict[Bridge, Server] = {}
+        self._numbers = itertools.count()
+        self._sockets = TemporaryDirectory(prefix="world-")  # short, as paths of sockets have to be
 
     async def bridge(self, *, own_service=False, prepare=lambda bridge: None, **fields) -> Bridge:
         """A started bridge with these settings. `own_service`: it starts its flow service as a process. `prepare` is
@@ -50,9 +55,10 @@ class World:
         }
         service = None
         if not own_service and not _FLAGS_OF_THE_SERVICE & set(fields):
-            service = Server(Engine(LoadSpreading(), OrToolsSolver()), "127.0.0.1:0")
+            address = f"direct:{self._sockets.name}/{next(self._numbers)}"
+            service = Server(Engine(LoadSpreading(), OrToolsSolver()), address)
             service.start()
-            defaults["firmament_address"] = f"127.0.0.1:{service.port}"
+            defaults["firmament_address"] = address
         bridge = Bridge(Settings(kubeconfig=kubeconfig, **(defaults | fields)))
         self.bridges.append(bridge)
         if service is not None:
@@ -70,6 +76,7 @@ class World:
     async def stop_all(self) -> None:
         for bridge in list(self.bridges):
             await self.stop(bridge)
+        self._sockets.cleanup()
 
     async def until(self, condition, seconds=30.0):
         """Polls until the condition holds; the time is only a limit."""

@@ -1,11 +1,10 @@
 """The reply to GetNetwork: the networks of a round, drawn."""
 
-import grpc
-
 from firmament_py.drawing.diagram import Diagram, class_of_task, named, node_position, outline_of
 from firmament_py.drawing.network_log import RecordedNetwork, RecordedRound
 from firmament_py.engine.engine import Engine
-from firmament_py.service.callers import locked
+from firmament_py.service.calls.caller import Caller
+from firmament_py.service.calls.locking import locked
 from firmament_py.state.cluster import ClusterState
 from protos.gen import flow_pb2
 
@@ -13,11 +12,9 @@ VERTICES, MOST_VERTICES = 40, 1_000
 """Of each kind, unless asked for others, and at most."""
 
 
-def network_reply(
-    engine: Engine, request: flow_pb2.NetworkRequest, context: grpc.ServicerContext
-) -> flow_pb2.NetworkReply:
+def network_reply(engine: Engine, request: flow_pb2.NetworkRequest, caller: Caller) -> flow_pb2.NetworkReply:
     """Takes the engine's lock for a moment at a time: rounds go on while networks are outlined."""
-    with locked(engine, context):
+    with locked(engine, caller):
         state, recorded = engine.state, engine.networks.find(request.round)
         rounds = [_recorded_round(each) for each in engine.networks]
         asked = [_asked(state, each, request) for each in (recorded.networks if recorded is not None else ())]
@@ -36,7 +33,7 @@ def network_reply(
         missing = " and the ".join(f"{kind} {name!r}" for kind, name in selected if name)
         reply.problem = f"no network of round {recorded.number} has the {missing}"
         return reply
-    with locked(engine, context):
+    with locked(engine, caller):
         if engine.state is not state:
             return flow_pb2.NetworkReply(problem="the state has been replaced meanwhile; ask again")
         reply.networks.extend(_drawn(named(state, network, outline)) for network, outline in some)

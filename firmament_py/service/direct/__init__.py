@@ -1,1 +1,1 @@
-"""Direct calls: the frequent calls of the scheduler service without gRPC."""
+"""What serves calls without gRPC, to a caller on this machine."""

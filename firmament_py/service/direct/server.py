@@ -1,8 +1,8 @@
-"""Direct calls: the frequent calls of the scheduler service on a unix socket of their own, without gRPC.
+"""The server of direct calls: a service on a unix socket, without gRPC.
 
-Between two calls of a cluster where pods arrive one by one all threads sleep. A call through gRPC wakes two threads of
-the server and two of the client, one after the other, which takes longer than a round for one task; here a connection
-is a thread that reads, calls the service and writes. protos/frames.py has the format.
+gRPC takes some 15 MB in each of both processes, and a call through it wakes two threads of the server and two of the
+client, one after the other, which takes longer than a round for one task. Here a connection is a thread that reads,
+calls the service and writes. protos/frames.py has the format.
 """
 
 import logging
@@ -12,15 +12,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
-import grpc
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
-from firmament_py.service.direct.caller import Caller, FailedCall
-from firmament_py.service.flow_service import FlowService
+from firmament_py.service.calls.caller import BrokenStream, FailedCall, Status
+from firmament_py.service.calls.registry import Method, Service
+from firmament_py.service.direct.connection import DirectCaller, IncomingCall, MalformedCall
 from protos import frames
-from protos.gen import flow_pb2
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +27,11 @@ _BACKLOG = 64
 
 
 class DirectServer:
-    """Answers direct calls at a socket: `start`, then `stop`."""
+    """Answers the calls of a service at a socket: `start`, then `stop`."""
 
-    def __init__(self, service: FlowService, path: str) -> None:
+    def __init__(self, service: Service, path: str) -> None:
         """Listens at `path`, where nothing may listen already. Raises OSError."""
-        self._calls: dict[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext], Message]]] = {
-            "Apply": (flow_pb2.Update, service.Apply),
-            "Round": (flow_pb2.RoundRequest, service.Round),
-        }
+        self._methods = service.methods
         self._path = path
         self._connections: dict[socket.socket, threading.Thread] = {}
         self._stopped = False
@@ -53,8 +49,8 @@ class DirectServer:
     def start(self) -> None:
         threading.Thread(target=self._accept, name="direct calls", daemon=True).start()
 
-    def stop(self, grace_seconds: float) -> None:
-        """Takes no further calls; running ones can end within the grace period."""
+    def stop(self, grace_seconds: float) -> Callable[[], None]:
+        """Takes no further calls. Running ones can end within the grace period, for which the result waits."""
         with self._lock:
             self._stopped = True
             threads = [*self._connections.values()]
@@ -67,8 +63,12 @@ class DirectServer:
         with suppress(OSError):
             os.unlink(self._path)
         deadline = time.monotonic() + grace_seconds
-        for thread in threads:
-            thread.join(max(deadline - time.monotonic(), 0.0))
+
+        def wait() -> None:
+            for thread in threads:
+                thread.join(max(deadline - time.monotonic(), 0.0))
+
+        return wait
 
     def _accept(self) -> None:
         while True:
@@ -90,34 +90,56 @@ class DirectServer:
 
     def _serve(self, connection: socket.socket) -> None:
         """Answers the calls of a connection until it ends."""
-        caller = Caller(connection, lambda: self._stopped)
+        caller = DirectCaller(connection, lambda: self._stopped)
         try:
-            with connection, connection.makefile("rb", 1 << 16) as calls:
-                while len(head := calls.read(frames.HEAD.size)) == frames.HEAD.size:
-                    length, method = frames.HEAD.unpack(head)
-                    if length > frames.MAX_BYTES or method >= len(frames.METHODS):
-                        log.warning("direct call refused: method %d, %d bytes", method, length)
-                        return
-                    body = calls.read(length)
-                    if len(body) < length:
-                        return
-                    connection.sendall(self._answer(frames.METHODS[method], body, caller))
-        except OSError:
+            with connection, connection.makefile("rb", 1 << 16) as stream:
+                self._answer_all(connection, cast(BinaryIO, stream), caller)
+        except (OSError, BrokenStream):
             pass  # the caller has left
         finally:
             with self._lock:
                 del self._connections[connection]
 
-    def _answer(self, method: str, body: bytes, caller: Caller) -> bytes:
-        """The reply to a call, as a frame."""
-        message, handler = self._calls[method]
+    def _answer_all(self, connection: socket.socket, stream: BinaryIO, caller: DirectCaller) -> None:
+        """Raises OSError, BrokenStream."""
         try:
-            reply = handler(message.FromString(body), cast(grpc.ServicerContext, caller))
-            return frames.frame(frames.DONE, reply.SerializeToString())
+            while (call := IncomingCall.following(stream)) is not None:
+                connection.sendall(self._answer(call, caller))
+                call.skip()  # else the caller would not read why it has failed, but that the connection was closed
+        except MalformedCall as error:
+            log.warning("direct call refused: %s", error)
+
+    def _answer(self, call: IncomingCall, caller: DirectCaller) -> bytes:
+        """The reply to a call, as a frame. Raises BrokenStream, MalformedCall."""
+        try:
+            method = self._methods.get(call.method)
+            if method is None or method.gives_stream:
+                return _failed(Status.UNIMPLEMENTED, f"there is no direct call {call.method}")
+            reply = method.handle(_argument(method, call), caller).SerializeToString()
         except FailedCall as error:
-            return frames.frame(frames.FAILED, frames.failure(error.code, str(error)))
+            return _failed(error.status, str(error))
         except DecodeError as error:
-            return frames.frame(frames.FAILED, frames.failure("INTERNAL", f"cannot decode the message: {error}"))
+            return _failed(Status.INTERNAL, f"cannot decode the message: {error}")
+        except (BrokenStream, MalformedCall):
+            raise
         except Exception as error:
-            log.exception("%s failed: a defect", method)
-            return frames.frame(frames.FAILED, frames.failure("UNKNOWN", f"{type(error).__name__}: {error}"))
+            log.exception("%s failed: a defect", call.method)
+            return _failed(Status.UNKNOWN, f"{type(error).__name__}: {error}")
+        if len(reply) > frames.MAX_BYTES:
+            return _failed(Status.RESOURCE_EXHAUSTED, f"the reply has {len(reply)} bytes")
+        return frames.frame(frames.DONE, reply)
+
+
+def _argument(method: Method, call: IncomingCall) -> Any:
+    """What the handler is called with. Raises DecodeError, FailedCall, BrokenStream, MalformedCall."""
+    messages = map(method.message.FromString, call)
+    if method.takes_stream:
+        return messages
+    one = next(messages, None)
+    if one is None or next(call, None) is not None:
+        raise FailedCall(Status.INTERNAL, "the call does not have one message")
+    return one
+
+
+def _failed(status: Status, details: str) -> bytes:
+    return frames.frame(frames.FAILED, frames.failure(status, details))

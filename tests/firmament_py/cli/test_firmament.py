@@ -118,6 +118,13 @@ def test_other_machines_connect_with_certificates_alone(address, pairs, monkeypa
 MUTUAL = ("--tls-cert-file", "a.pem", "--tls-private-key-file", "a.key", "--client-ca-file", "b.pem")
 
 
+def test_a_socket_without_grpc_takes_no_certificates(pairs, monkeypatch):
+    monkeypatch.chdir(pairs)
+    result = run("serve", "--address", "direct:x", *MUTUAL)
+    assert result.exit_code == 2
+    assert "--address direct:x takes no certificates" in " ".join(result.output.split())
+
+
 @pytest.mark.parametrize("words", [("--insecure",), MUTUAL])
 def test_other_machines_connect_if_that_is_wanted(words, pairs, monkeypatch):
     monkeypatch.chdir(pairs)
@@ -161,6 +168,10 @@ def test_an_address_needs_a_valid_port(address):
         pytest.param(["--address", "unix:" + "ü" * 54], "has a path of 108 bytes", id="too-long-in-bytes"),
         pytest.param(["--address", "unix:no/x"], "not a path where a socket can be created", id="no-folder"),
         pytest.param(["--address", "unix:x", "--port-file", "y"], "--port-file needs an --address with", id="no-port"),
+        pytest.param(["--address", "direct:no/x"], "not a path where a socket can be created", id="direct-no-folder"),
+        pytest.param(["--address", "direct:/" + "x" * 107], "has a path of 108 bytes", id="direct-too-long"),
+        pytest.param(["--address", "direct:x", "--port-file", "y"], "needs an --address with", id="direct-no-port"),
+        pytest.param(["--stats-address", "direct:x"], "--stats-address serves gRPC alone", id="direct-stats"),
         pytest.param(["--stats-address", "h"], "--stats-address 'h' is not HOST:PORT", id="stats"),
     ],
 )

@@ -7,7 +7,7 @@ from firmament_py.explain.reasons import reasons_of_task
 from firmament_py.model.constraints import NodeDemand, Operator, Requirement, Term
 from firmament_py.model.resources import TOKEN, TOKEN_PIECES, token_requests
 from firmament_py.service import messages
-from firmament_py.service.invalid_field import InvalidField
+from firmament_py.service.calls.invalid_field import InvalidField
 from protos.gen import firmament_pb2, flow_pb2
 from tests.builders import make_class, make_cluster, make_node, make_tasks, per_node
 

@@ -49,3 +49,19 @@ def test_a_state_that_has_queues_asks():
     state.apply(QueuesObserved(TREE))
     prepared.engine.replace(state)
     assert prepared.count == 1
+
+
+def test_the_solver_is_loaded_once_when_tasks_wait_in_a_state_on_its_way():
+    loaded = []
+    engine = Engine(LoadSpreading(), OrToolsSolver(), load_solver=lambda: loaded.append("or-tools"))
+    engine.expect(engine.state)
+    state = ClusterState()
+    for event in (make_node("a", cpu=4), make_class(1, cpu=1), make_tasks([1, 2], 1, on="a")):
+        state.apply(event)
+    engine.expect(state)
+    engine.replace(state)
+    assert loaded == []
+    state.apply(make_tasks([3], 1))
+    engine.expect(state)
+    engine.expect(state)
+    assert loaded == ["or-tools"]

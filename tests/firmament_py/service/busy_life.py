@@ -14,7 +14,7 @@ from firmament_py.service.flow_service import FlowService
 from protos.gen import flow_pb2
 from tests.builders import SECOND_US
 from tests.firmament_py.service.busy_cluster import App, BusyCluster, Clock
-from tests.firmament_py.service.late_bridge import Context, LateBridge, selector
+from tests.firmament_py.service.late_bridge import LateBridge, Waiting, selector
 
 POLICIES = ("load-spreading", "cpu-memory", "bin-packing", "quincy", "octopus", "trivial", "random", "whare-map")
 NODES, PODS = 7, 70
@@ -348,7 +348,7 @@ class BusyLife:
             report.tasks.at_us.append(self.clock.now_us)
             report.tasks.cpu.append(self.rng.choice([0.0, 500.0, 4000.0]))
             report.tasks.memory.append(1.0)
-        self.bridge.service.ReportUsage(report, Context())  # type: ignore[arg-type]
+        self.bridge.service.ReportUsage(report, Waiting())
 
     def carry_out(self) -> None:
         """A plan of moves of random pods, for pods that wait or for none."""
@@ -365,7 +365,7 @@ class BusyLife:
                 step.nominated.task_uid.append(self.rng.choice(waiting))
                 step.nominated.node.append(0)
                 step.nominated.nodes.append(holder.id)
-        self.bridge.service.CarryOut(request, Context())  # type: ignore[arg-type]
+        self.bridge.service.CarryOut(request, Waiting())
 
 
 def rng_app(rng: Random, number: int) -> int:

@@ -23,14 +23,11 @@ _COLUMNS = (
 )
 
 
-class Context:
-    """Of a call whose caller waits."""
+class Waiting:
+    """A caller that waits."""
 
     def is_active(self) -> bool:
         return True
-
-    def abort(self, code: object, details: str) -> None:
-        raise AssertionError(f"{code}: {details}")
 
 
 @dataclass
@@ -249,7 +246,7 @@ class LateBridge:
 
     def _apply(self, update: flow_pb2.Update) -> flow_pb2.UpdateReply:
         update.epoch = self.epoch
-        reply = self.service.Apply(flow_pb2.Update.FromString(update.SerializeToString()), Context())  # type: ignore
+        reply = self.service.Apply(flow_pb2.Update.FromString(update.SerializeToString()), Waiting())
         self._changed |= not reply.quiet
         return reply
 
@@ -363,7 +360,7 @@ class LateBridge:
             if known.sent is not None:
                 rows[uid] = known.sent
         self._add_rows(second, rows)
-        reply = self.service.Resync(iter([first, second, flow_pb2.Update(complete=True)]), Context())  # type: ignore
+        reply = self.service.Resync(iter([first, second, flow_pb2.Update(complete=True)]), Waiting())
         self.epoch = reply.epoch
         self._in_flight, self._round_runs, self._changed = frozenset(), False, True
         self._note_sent(second, rows, reply)
@@ -379,7 +376,7 @@ class LateBridge:
         return flow_pb2.RoundRequest(epoch=self.epoch, acknowledged=self._acknowledged, now_us=self.clock.now_us)
 
     def _round(self) -> None:
-        reply = self.service.Round(self._request(), Context())  # type: ignore[arg-type]
+        reply = self.service.Round(self._request(), Waiting())
         if reply.status == flow_pb2.STALE_EPOCH:
             self.resync()
             return

@@ -5,14 +5,14 @@ import time
 from contextlib import contextmanager
 from typing import Any
 
-import grpc
 import pytest
 
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.rebalance.would_fit import would_fit
 from firmament_py.service import flow_service
-from firmament_py.service.callers import locked
+from firmament_py.service.calls.caller import FailedCall, Status
+from firmament_py.service.calls.locking import locked
 from firmament_py.service.firmament_service import FirmamentService
 from firmament_py.service.flow_service import FlowService
 from policies.load_spreading import LoadSpreading
@@ -21,23 +21,14 @@ from tests.builders import NOW_US
 from tests.firmament_py.service.flow_messages import node, placed, task_class, tasks
 
 
-class Aborted(Exception):
-    """What a call ends with."""
-
-
 class Caller:
-    """The context of a call whose caller waits until it leaves."""
+    """Waits until it leaves."""
 
     def __init__(self) -> None:
         self.there = True
-        self.code: grpc.StatusCode | None = None
 
     def is_active(self) -> bool:
         return self.there
-
-    def abort(self, code: grpc.StatusCode, details: str) -> None:
-        self.code = code
-        raise Aborted(details)
 
 
 class Impatient:
@@ -82,15 +73,15 @@ def test_a_call_whose_caller_no_longer_waits_does_nothing(name, waited):
     call, epoch = calls_of(engine)[name], engine.epoch
     engine.lock = lock = Impatient(caller)  # type: ignore[assignment]
     caller.there = waited
-    with pytest.raises(Aborted, match="nothing was changed"):
+    with pytest.raises(FailedCall, match="nothing was changed") as ended:
         call(caller)
-    assert caller.code is grpc.StatusCode.CANCELLED
+    assert ended.value.status is Status.CANCELLED
     assert lock.taken == waited
     assert (engine.rounds, len(engine.state.tasks), engine.epoch) == (0, 0, epoch)
 
 
 def test_abandoned_rounds_are_not_run(service, monkeypatch):
-    contexts: list[grpc.ServicerContext] = []
+    contexts: list[Any] = []
     arrived, ended = threading.Semaphore(0), threading.Semaphore(0)
 
     @contextmanager
@@ -137,20 +128,19 @@ def test_few_questions_are_computed_at_once(monkeypatch):
     request.members.add(count=1, **{"class": task_class(1, cpu=1)})
     replies: list[Any] = []
     threads = [
-        threading.Thread(target=lambda: replies.append(service.WouldFit(request, Caller())))  # type: ignore[arg-type]
+        threading.Thread(target=lambda: replies.append(service.WouldFit(request, Caller())))
         for _ in range(flow_service.QUESTIONS_AT_ONCE)
     ]
     for thread in threads:
         thread.start()
         assert begun.acquire(timeout=30)
-    refused = Caller()
-    with pytest.raises(Aborted, match="2 plans or trials are being computed"):
-        service.WouldFit(request, refused)  # type: ignore[arg-type]
-    assert refused.code is grpc.StatusCode.RESOURCE_EXHAUSTED
-    with pytest.raises(Aborted):
-        service.PlanMoves(flow_pb2.PlanRequest(now_us=NOW_US), Caller())  # type: ignore[arg-type]
+    with pytest.raises(FailedCall, match="2 plans or trials are being computed") as refused:
+        service.WouldFit(request, Caller())
+    assert refused.value.status is Status.RESOURCE_EXHAUSTED
+    with pytest.raises(FailedCall):
+        service.PlanMoves(flow_pb2.PlanRequest(now_us=NOW_US), Caller())
     may_end.set()
     for thread in threads:
         thread.join(30)
     assert [reply.fits for reply in replies] == [False, False]
-    assert not service.WouldFit(request, Caller()).fits  # type: ignore[arg-type]
+    assert not service.WouldFit(request, Caller()).fits

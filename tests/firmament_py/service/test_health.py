@@ -6,9 +6,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.service.calls.registry import service_of
+from firmament_py.service.firmament_service import FirmamentService
+from firmament_py.service.flow_service import FlowService
 from firmament_py.service.server import CannotListenError, Server
+from firmament_py.service.stats_service import StatsService
 from policies.load_spreading import LoadSpreading
-from protos.gen import firmament_pb2, firmament_pb2_grpc, flow_pb2, flow_pb2_grpc
+from protos.gen import firmament_pb2, flow_pb2, stats_pb2
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 
@@ -49,23 +53,17 @@ def test_the_services_have_the_names_of_the_contract():
 
 
 @pytest.mark.parametrize(
-    ("servicer", "descriptor", "mine"),
+    ("contract", "answers"),
     [
-        pytest.param(
-            flow_pb2_grpc.FlowSchedulerServicer,
-            flow_pb2.DESCRIPTOR.services_by_name["FlowScheduler"],
-            "FlowService",
-            id="flow",
-        ),
-        pytest.param(
-            firmament_pb2_grpc.FirmamentSchedulerServicer,
-            firmament_pb2.DESCRIPTOR.services_by_name["FirmamentScheduler"],
-            "FirmamentService",
-            id="wire",
-        ),
+        pytest.param(flow_pb2.DESCRIPTOR.services_by_name["FlowScheduler"], FlowService, id="flow"),
+        pytest.param(firmament_pb2.DESCRIPTOR.services_by_name["FirmamentScheduler"], FirmamentService, id="wire"),
+        pytest.param(stats_pb2.DESCRIPTOR.services_by_name["PoseidonStats"], StatsService, id="statistics"),
     ],
 )
-def test_every_method_of_the_contract_is_implemented(servicer, descriptor, mine):
+def test_every_method_of_the_contract_is_implemented(contract, answers):
     """A client of the original exits at the first UNIMPLEMENTED."""
-    (implementation,) = [cls for cls in servicer.__subclasses__() if cls.__name__ == mine]
-    assert {m.name for m in descriptor.methods} <= set(vars(implementation))
+    made = service_of(contract, answers(Engine(LoadSpreading(), OrToolsSolver())))
+    assert made.name == contract.full_name
+    assert set(made.methods) == {each.name for each in contract.methods}
+    with pytest.raises(AttributeError):
+        service_of(contract, object())

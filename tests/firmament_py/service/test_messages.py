@@ -6,7 +6,7 @@ import pytest
 
 from firmament_py.engine.stats import RoundStats
 from firmament_py.model.constraints import PeerDemand, PeerSelector, PeerTerm, PreferenceSet, Requirement, Spread, Term
-from firmament_py.service.invalid_field import InvalidField
+from firmament_py.service.calls.invalid_field import InvalidField
 from firmament_py.service.messages import class_defined, tasks_observed
 from firmament_py.service.replies import round_stats
 from protos.gen import firmament_pb2, flow_pb2

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.service.calls.caller import Caller
 from firmament_py.service.flow_service import FlowService
 from policies.load_spreading import LoadSpreading
 from protos.gen import flow_pb2
@@ -168,7 +169,7 @@ AMOUNT = st.integers(1, 4)
 )
 def test_never_is_proved_and_later_is_so(nodes, groups, running, together):
     engine = Engine(LoadSpreading(), OrToolsSolver(), lambda: NOW_US)
-    service, context = FlowService(engine), MagicMock(spec=grpc.ServicerContext)
+    service, context = FlowService(engine), MagicMock(spec=Caller)
     total = sum(count for *_, count in groups)
     update = flow_pb2.Update(
         epoch=engine.epoch, nodes=[node(f"n{i}", cpu=c, memory=m) for i, (c, m) in enumerate(nodes)]

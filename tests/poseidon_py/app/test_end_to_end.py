@@ -298,14 +298,14 @@ async def test_the_command_runs_until_it_is_stopped_and_cleans_up(world):
             process.kill()
     assert process.returncode == 0
     messages = [json.loads(line)["message"] for line in errors.read_text().splitlines()]
-    assert any(message.startswith("serving on unix:") for message in messages)
+    assert any(message.startswith("serving on direct:") for message in messages)
     started = next(message for message in messages if message.startswith("flow service started"))
     on_ports = {each for each in listening if not each.startswith("unix:")}
     health = next(message for message in messages if message.startswith("health and metrics on http://"))
     assert on_ports == {health.removeprefix("health and metrics on http://")}
     assert health.startswith("health and metrics on http://127.0.0.1:")
     sockets = started.split("address=")[1]
-    assert listening - on_ports == {sockets, f"{sockets}.direct"}
+    assert listening - on_ports == {f"unix:{sockets.removeprefix('direct:')}"}
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.split("pid=")[1].split()[0]), 0)
     assert len(world.events("Scheduled")) == 30

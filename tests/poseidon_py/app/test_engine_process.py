@@ -17,27 +17,28 @@ import pytest
 import firmament_py.cli.logs
 import poseidon_py.util.logs
 from poseidon_py.app.engine_process import FirmamentError, Supervisor, _is_object
-from poseidon_py.feed.client import EngineError, GrpcEngine
+from poseidon_py.feed.client import EngineClient, EngineError
 from protos.gen import flow_pb2
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SERVE = """
-import sys, grpc
-from concurrent.futures import ThreadPoolExecutor
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+import sys
+from types import SimpleNamespace
+from firmament_py.service.calls.registry import Service, service_of
+from firmament_py.service.direct.server import DirectServer
+from protos.gen import flow_pb2
 def serve():
-    server, servicer = grpc.server(ThreadPoolExecutor(2)), health.HealthServicer()
-    servicer.set("firmament.FlowScheduler", health_pb2.HealthCheckResponse.SERVING)
-    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    server.add_insecure_port(sys.argv[sys.argv.index("--address") + 1])
+    contract = flow_pb2.DESCRIPTOR.services_by_name["FlowScheduler"]
+    nothing = SimpleNamespace(**dict.fromkeys(contract.methods_by_name, lambda *_: flow_pb2.HelloReply()))
+    server = DirectServer(service_of(contract, nothing), sys.argv[sys.argv.index("--address") + 1][len("direct:"):])
     server.start()
     return server
 """
 
 
 def service(text):
-    """The command of a service with this code; `serve()` makes it answer health checks."""
+    """The command of a service with this code; `serve()` makes it answer Hello."""
     return (sys.executable, "-c", f"{SERVE}\n{text}")
 
 
@@ -66,7 +67,7 @@ async def started():
 async def test_a_service_is_started_answers_and_is_stopped(started):
     supervisor = await started()
     assert supervisor.addresses == [supervisor.address]
-    engine = GrpcEngine(supervisor.address, 10)
+    engine = EngineClient(supervisor.address, 10)
     hello = await engine.hello()
     assert hello.policy
 
@@ -78,8 +79,6 @@ async def test_a_service_is_started_answers_and_is_stopped(started):
     assert (await engine.round(flow_pb2.RoundRequest(epoch=reply.epoch))).status == flow_pb2.CALL_OK
     assert not (await engine.explain(7)).found
     assert (await engine.status()).epoch == reply.epoch
-    assert engine._direct is not None
-    assert len(engine._direct._idle) == 1  # both calls went there
     pid = supervisor.pid
     await supervisor.stop()
     assert supervisor._process.returncode == 0  # asked, not killed
@@ -146,7 +145,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="look
 async def test_only_its_owner_can_reach_a_service(started, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     supervisor = await started()
-    path = supervisor.address.removeprefix("unix:")
+    path = supervisor.address.removeprefix("direct:")
     assert stat.S_ISSOCK(os.stat(path).st_mode)
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
     assert listening_ports(supervisor.pid) == set()
@@ -177,7 +176,7 @@ async def test_a_service_is_restarted_after_temporary_files_were_removed(started
     supervisor = await started()
     for left in tmp_path.iterdir():
         shutil.rmtree(left)
-    engine = GrpcEngine(supervisor.address, 10)
+    engine = EngineClient(supervisor.address, 10)
     with pytest.raises(EngineError):
         await engine.hello()  # a new client cannot find it
     await engine.close()
@@ -250,7 +249,7 @@ async def test_output_of_a_service_is_json_on_request(started, capfd):
     supervisor = await started(log_level="info", log_format="json")
     await supervisor.stop()
     message = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
-    assert any(each["message"].startswith("serving on unix:") for each in message)
+    assert any(each["message"].startswith("serving on direct:") for each in message)
 
 
 async def test_a_long_line_of_a_service_does_not_stop_its_output(started, monkeypatch):

@@ -13,14 +13,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.service.server import Server
-from firmament_py.service.tls.renewed_credentials import Tls as ServerTls
+from firmament_py.service.tls_files import Tls as ServerTls
 from policies.load_spreading import LoadSpreading
 from poseidon_py.app.bridge import Bridge
 from poseidon_py.app.startup import StartError
 from poseidon_py.config import loading
 from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
-from poseidon_py.feed.client import EngineError, GrpcEngine, Tls, why_unreachable
+from poseidon_py.feed.client import EngineClient, EngineError
+from poseidon_py.feed.transport.transport import Tls, why_unreachable
 from poseidon_py.kube import credentials
 from poseidon_py.kube.client import Kube, UnreachableError
 from tests.certificates import Authority, private
@@ -87,7 +88,7 @@ async def test_the_flow_service_requests_our_certificate(pair, shows):
     server = Server(engine, "127.0.0.1:0", ServerTls(certificate, key, client_ca=ca))
     server.start()
     tls = Tls(ca, certificate, key) if shows else Tls(ca)
-    client = GrpcEngine(f"localhost:{server.port}", 5, tls)
+    client = EngineClient(f"localhost:{server.port}", 5, tls)
     if shows:
         assert (await client.hello()).epoch == engine.epoch
     else:
@@ -99,7 +100,7 @@ async def test_the_flow_service_requests_our_certificate(pair, shows):
 
 async def refused(host: str, port: int, tls: Tls | None) -> list[str]:
     """gRPC's details of a few attempts."""
-    client = GrpcEngine(f"{host}:{port}", 5, tls)
+    client = EngineClient(f"{host}:{port}", 5, tls)
     message = []
     for _ in range(3):
         with pytest.raises(EngineError) as caught:
@@ -225,7 +226,7 @@ class Rotation:
         server, client = self.of_server, self.of_client
         self.server = Server(self.engine, "127.0.0.1:0", ServerTls(server.certificate, server.key, self.ca))
         self.tls = Tls(self.ca, client.certificate, client.key)
-        self.client = GrpcEngine(f"localhost:{self.server.port}", 5, self.tls)
+        self.client = EngineClient(f"localhost:{self.server.port}", 5, self.tls)
         self.server.start()
 
     def trust(self, *authorities):
@@ -264,9 +265,10 @@ async def test_calls_in_flight_end_on_the_former_connection(rotation):
         await asyncio.sleep(0)  # it is sent
         rotation.new.issue("client2", "localhost").copy_to(rotation.of_client)
         rotation.trust(rotation.old, rotation.new)
-        former = rotation.client._channel
-        rotation.client._renew()
-        assert rotation.client._channel is not former
+        transport = rotation.client._transport
+        former = transport._channel
+        transport._renew()
+        assert transport._channel is not former
         assert not waiting.done()
     assert (await waiting).epoch == rotation.engine.epoch
     assert (await rotation.client.hello()).epoch == rotation.engine.epoch
@@ -279,7 +281,7 @@ async def test_files_that_cannot_be_used_leave_the_former_ones_in_force(rotation
     half = rotation.old.issue("half", "localhost")  # whose key comes later
     pair.certificate.write_bytes(half.certificate.read_bytes())
     for _ in range(3):
-        other = GrpcEngine(f"localhost:{rotation.server.port}", 5, None if side == "of_client" else rotation.tls)
+        other = EngineClient(f"localhost:{rotation.server.port}", 5, None if side == "of_client" else rotation.tls)
         if side == "of_server":
             assert await other.hello()
         await other.close()
@@ -293,6 +295,13 @@ NAMES = {
     "of_server": ("tls-private-key-file", "tls-cert-file"),
     "of_client": ("firmament-key-file", "firmament-cert-file"),
 }
+
+
+def test_a_socket_without_grpc_takes_no_certificates(pair):
+    flags = {"firmament_address": "direct:/x"}
+    assert loading.settings({}, flags).firmament_address == "direct:/x"
+    with pytest.raises(OptionError, match=r"--firmament-ca-file: there are no certificates at direct:/x"):
+        loading.settings({}, flags | {"firmament_ca_file": pair[2]})
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
-"""Direct calls as the bridge makes them, to a service that answers as a test says."""
+"""Direct calls as the bridge makes them, frame by frame, to a service that answers as a test says."""
 
 import asyncio
 
 import pytest
 
-from poseidon_py.feed.client import EngineError, GrpcEngine
-from poseidon_py.feed.direct import DirectCalls, DirectError
+from poseidon_py.feed.client import EngineClient, EngineError
+from poseidon_py.feed.transport.direct import DirectTransport
+from poseidon_py.feed.transport.transport import CallError
 from poseidon_py.metrics.metrics import Metrics
 from protos import frames
 from protos.gen import flow_pb2
@@ -23,10 +24,12 @@ class Service:
         self.ended = 0
         self.answer = lambda: frames.frame(frames.DONE, REPLY.SerializeToString())
         self.pieces = 1 << 20
+        self.reads = True
+        """The messages of a call before it answers."""
         self._called = asyncio.Condition()
 
     async def start(self) -> None:
-        self._server = await asyncio.start_unix_server(self._serve, self.path + frames.SUFFIX)
+        self._server = await asyncio.start_unix_server(self._serve, self.path)
 
     async def stop(self) -> None:
         self._server.close()
@@ -35,11 +38,16 @@ class Service:
         self.connections += 1
         try:
             while True:
-                length, method = frames.HEAD.unpack(await reader.readexactly(frames.HEAD.size))
-                self.calls.append((frames.METHODS[method], await reader.readexactly(length)))
+                kind, body = await self._frame(reader)
+                assert kind == frames.CALL
+                self.calls.append((body.decode(), b""))
+                while self.reads and (frame := await self._frame(reader))[0] != frames.END:
+                    self.calls[-1] = (body.decode(), self.calls[-1][1] + frame[1])
                 await self._tell()
                 answer = self.answer()
                 if answer is None:
+                    if not self.reads:
+                        await asyncio.Event().wait()
                     continue
                 for at in range(0, len(answer), self.pieces):
                     writer.write(answer[at : at + self.pieces])
@@ -47,12 +55,21 @@ class Service:
                     await asyncio.sleep(0)
                 if not answer:
                     return
+                if not self.reads:
+                    await self._tell()
+                    while await reader.read(1 << 16):
+                        pass
+                    return
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             self.ended += 1
             writer.close()
             await self._tell()
+
+    async def _frame(self, reader) -> tuple[int, bytes]:
+        length, kind = frames.HEAD.unpack(await reader.readexactly(frames.HEAD.size))
+        return kind, await reader.readexactly(length)
 
     async def _tell(self) -> None:
         async with self._called:
@@ -73,7 +90,7 @@ async def service(tmp_path):
 
 @pytest.fixture
 async def engine(service):
-    made = GrpcEngine(f"unix:{service.path}", 10)
+    made = EngineClient(f"direct:{service.path}", 10)
     yield made
     await made.close()
 
@@ -127,7 +144,7 @@ async def test_a_failure_has_the_code_of_the_service(service, engine):
 )
 async def test_what_is_no_reply_fails_the_call_alone(service, answer, code):
     metrics = Metrics()
-    engine = GrpcEngine(f"unix:{service.path}", 10, metrics=metrics)
+    engine = EngineClient(f"direct:{service.path}", 10, metrics=metrics)
     service.answer = lambda: answer
     with pytest.raises(EngineError) as caught:
         await engine.apply(flow_pb2.Update())
@@ -139,7 +156,7 @@ async def test_what_is_no_reply_fails_the_call_alone(service, answer, code):
 
 
 async def test_a_call_that_takes_too_long_is_given_up_and_the_service_learns_of_it(service):
-    engine = GrpcEngine(f"unix:{service.path}", 0.05)
+    engine = EngineClient(f"direct:{service.path}", 0.05)
     service.answer = lambda: None
     with pytest.raises(EngineError) as caught:
         await engine.apply(flow_pb2.Update())
@@ -162,7 +179,7 @@ async def test_a_service_that_moves_fails_calls_in_flight(service, engine, tmp_p
     service.answer = lambda: None
     call = asyncio.create_task(engine.apply(flow_pb2.Update()))
     await service.until(lambda: service.calls)
-    await engine.move(f"unix:{tmp_path}/other")
+    await engine.move(f"direct:{tmp_path}/other")
     with pytest.raises(EngineError) as caught:
         await call
     assert caught.value.code == "CLOSED"
@@ -178,16 +195,94 @@ async def test_an_idle_connection_that_was_closed_is_not_used(service, engine):
     assert service.connections == 2
 
 
+async def updates(count: int, size: int = 0, forever: bool = False):
+    """Messages of some size, in bytes."""
+    number = 0
+    while forever or number < count:
+        yield flow_pb2.Update(epoch=number + 1, removed_nodes=["x" * size])
+        number += 1
+
+
+async def test_a_stream_is_one_call(service, engine):
+    sent = [each async for each in updates(3)]
+    assert await engine.resync(updates(3)) == REPLY
+    assert await engine.apply(flow_pb2.Update()) == REPLY
+    assert service.calls == [("Resync", b"".join(each.SerializeToString() for each in sent)), ("Apply", b"")]
+    assert service.connections == 1
+
+
+async def test_a_stream_is_sent_no_faster_than_it_is_read(service, engine):
+    service.reads, service.answer = False, lambda: None
+    given = 0
+
+    async def counted():
+        nonlocal given
+        async for each in updates(0, size=1 << 16, forever=True):
+            given += 1
+            yield each
+
+    call = asyncio.create_task(engine.resync(counted()))
+    await service.until(lambda: service.calls)
+    before = -1
+    while before != given:
+        before = given
+        for _ in range(100):
+            await asyncio.sleep(0)
+    assert 0 < given < 200  # 200 are 13 MB, more than both ends buffer
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+async def test_a_stream_that_fails_before_its_end_is_not_continued(service, engine):
+    service.reads = False
+    service.answer = lambda: frames.frame(frames.FAILED, frames.failure("INVALID_ARGUMENT", "not so"))
+    with pytest.raises(EngineError, match="not so") as caught:
+        async with asyncio.timeout(10):
+            await engine.resync(updates(0, forever=True, size=1000))
+    assert caught.value.code == "INVALID_ARGUMENT"
+    await service.until(lambda: service.ended == 1)  # its connection is not used again
+    service.reads, service.answer = True, lambda: frames.frame(frames.DONE, REPLY.SerializeToString())
+    assert await engine.apply(flow_pb2.Update()) == REPLY
+    assert service.connections == 2
+
+
+async def test_what_fails_while_a_stream_is_made_fails_the_call(service, engine):
+    async def broken():
+        yield flow_pb2.Update()
+        raise KeyError("a pod")
+
+    with pytest.raises(KeyError, match="a pod"):
+        await engine.resync(broken())
+    await service.until(lambda: service.ended == 1)
+    assert await engine.apply(flow_pb2.Update()) == REPLY
+
+
+async def test_few_connections_stay_idle(service, engine):
+    await asyncio.gather(*(engine.apply(flow_pb2.Update(epoch=n)) for n in range(20)))
+    await service.until(lambda: service.ended == service.connections - 8)
+    assert service.connections == 20
+
+
 async def test_nothing_is_sent_once_it_is_closed(service):
-    direct = DirectCalls(service.path)
-    direct.close()
-    assert await direct.call("Apply", b"", 10) is None
+    direct = DirectTransport(service.path)
+    await direct.close()
+    with pytest.raises(CallError) as caught:
+        await direct.call("Apply", flow_pb2.Update(), flow_pb2.UpdateReply, 10)
+    assert caught.value.code == "CLOSED"
     assert service.calls == []
 
 
-async def test_a_message_that_no_frame_takes_is_not_sent(service, monkeypatch):
+@pytest.mark.parametrize("path", ["/not/there", "/" + "x" * 200], ids=["missing", "too long"])
+async def test_a_socket_that_cannot_be_reached_is_named(path):
+    with pytest.raises(CallError, match="cannot connect to /") as caught:
+        await DirectTransport(path).call("Apply", flow_pb2.Update(), flow_pb2.UpdateReply, 10)
+    assert caught.value.code == "UNAVAILABLE"
+
+
+async def test_a_message_that_no_frame_takes_is_not_sent(service, engine, monkeypatch):
     monkeypatch.setattr(frames, "MAX_BYTES", 3)
-    with pytest.raises(DirectError) as caught:
-        await DirectCalls(service.path).call("Apply", b"1234", 10)
+    with pytest.raises(EngineError) as caught:
+        await engine.apply(flow_pb2.Update(removed_nodes=["1234"]))
     assert caught.value.code == "RESOURCE_EXHAUSTED"
     assert service.connections == 0

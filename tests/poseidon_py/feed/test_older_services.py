@@ -4,7 +4,7 @@ import grpc
 import pytest
 
 from poseidon_py.app.startup import StartError, first_hello, wait_for_engine
-from poseidon_py.feed.client import ContractError, GrpcEngine
+from poseidon_py.feed.client import ContractError, EngineClient
 from protos.gen import flow_pb2, flow_pb2_grpc
 from tests.other_contracts import with_more, without
 
@@ -27,7 +27,7 @@ async def service():
     flow_pb2_grpc.add_FlowSchedulerServicer_to_server(found, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    engine = GrpcEngine(f"127.0.0.1:{port}", 30)
+    engine = EngineClient(f"127.0.0.1:{port}", 30)
     yield found, engine
     await engine.close()
     await server.stop(0)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import grpc
+from firmament_py.service.calls.caller import FailedCall, Status
 
 
 class InvalidField(ValueError):
@@ -16,9 +16,9 @@ class InvalidField(ValueError):
 
 
 @contextmanager
-def invalid_argument(context: grpc.ServicerContext, subject: str = "") -> Iterator[None]:
+def invalid_argument(subject: str = "") -> Iterator[None]:
     """Ends the call with INVALID_ARGUMENT if a field of its message is invalid. subject: what the message describes."""
     try:
         yield
     except InvalidField as invalid:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{subject}: {invalid}" if subject else str(invalid))
+        raise FailedCall(Status.INVALID_ARGUMENT, f"{subject}: {invalid}" if subject else str(invalid)) from invalid

@@ -8,24 +8,23 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import grpc
-
 from firmament_py.engine.engine import Engine
+from firmament_py.service.calls.caller import Caller, FailedCall, Status
 
 
 @contextmanager
-def locked(engine: Engine, context: grpc.ServicerContext) -> Iterator[None]:
+def locked(engine: Engine, caller: Caller) -> Iterator[None]:
     """Holds the engine's lock. If the call was cancelled, its connection was lost or its deadline has passed, ends it
     with CANCELLED before anything is changed."""
-    _drop_if_gone(context)
+    _drop_if_gone(caller)
     with engine.lock:
-        _drop_if_gone(context)
+        _drop_if_gone(caller)
         yield
 
 
-def _drop_if_gone(context: grpc.ServicerContext) -> None:
-    if not context.is_active():
-        context.abort(grpc.StatusCode.CANCELLED, "the caller no longer waits: nothing was changed; call again")
+def _drop_if_gone(caller: Caller) -> None:
+    if not caller.is_active():
+        raise FailedCall(Status.CANCELLED, "the caller no longer waits: nothing was changed; call again")
 
 
 class Questions:
@@ -37,13 +36,13 @@ class Questions:
         self._free = threading.BoundedSemaphore(at_once)
 
     @contextmanager
-    def one(self, context: grpc.ServicerContext) -> Iterator[None]:
+    def one(self, caller: Caller) -> Iterator[None]:
         """While it is computed. Ends the call with RESOURCE_EXHAUSTED at once if as many are computed already, and with
         CANCELLED if its caller has gone."""
-        _drop_if_gone(context)
+        _drop_if_gone(caller)
         if not self._free.acquire(blocking=False):
-            context.abort(
-                grpc.StatusCode.RESOURCE_EXHAUSTED,
+            raise FailedCall(
+                Status.RESOURCE_EXHAUSTED,
                 f"{self._at_once} plans or trials are being computed; ask again in a few seconds",
             )
         try:

@@ -1,32 +1,13 @@
 """TLS credentials of the gRPC server, reloaded when their files change: certificate, key and the CAs of clients."""
 
 import logging
-from dataclasses import dataclass
-from pathlib import Path
 
 import grpc
 
-from protos.pem_files import PemFileError, check_certificates, check_pair, states
+from firmament_py.service.tls_files import Tls
+from protos.pem_files import PemFileError, states
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """PEM files. With `client_ca` clients must present a certificate of this CA (mutual TLS)."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
-
-    def check(self) -> None:
-        """Raises PemFileError; the error of gRPC would say only that it cannot listen."""
-        check_pair("--tls-cert-file", self.certificate, "--tls-private-key-file", self.key)
-        check_certificates("--client-ca-file", self.client_ca)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return tuple(file for file in (self.certificate, self.key, self.client_ca) if file is not None)
 
 
 class RenewedCredentials:

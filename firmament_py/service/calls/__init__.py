@@ -1,0 +1,1 @@
+"""Calls as the services see them, whatever carries them."""

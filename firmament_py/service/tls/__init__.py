@@ -1,1 +1,0 @@
-"""The certificates of the server."""
