@@ -17,6 +17,8 @@ from benchmarks.cluster.nodes.kubelets import RUN_SECONDS
 from benchmarks.cluster.store.quantities import show
 from benchmarks.demo.disruptions import Budget
 from benchmarks.demo.workload import (
+    CARD_CLASS,
+    CARDS_PER_NODE,
     GPU,
     GPU_TOLERATION,
     MIXED,
@@ -67,6 +69,27 @@ def priority_class() -> App:
     return App("", "/apis/scheduling.k8s.io/v1/priorityclasses", manifest | {"value": _URGENT_PRIORITY}, 0)
 
 
+def card_templates() -> list[App]:
+    """What claims of network cards ask for: one, or all of a node."""
+    path = f"/apis/resource.k8s.io/v1/namespaces/{NAMESPACE}/resourceclaimtemplates"
+    found = []
+    for count in range(1, CARDS_PER_NODE + 1):
+        request = {"name": "card", "exactly": {"deviceClassName": CARD_CLASS, "count": count}}
+        manifest = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": _cards(count)},
+            "spec": {"spec": {"devices": {"requests": [request]}}},
+        }
+        found.append(App("", path, manifest, 0))
+    return found
+
+
+def _cards(count: int) -> str:
+    """The name of the template for so many."""
+    return f"cards-{count}"
+
+
 def demo_budgets(apps: Sequence[App]) -> list[Budget]:
     """Each service may lack an eighth of its pods, at least one."""
     return [
@@ -107,10 +130,11 @@ class _Mix:
         large = self._large(large_pods)
         gang = self._gangs(self._pods // 10)
         urgent = self._urgent(self._pods // 50, large_pods)
-        others = self._pods - sum(app.pods for app in (*impossible, *gpu, *large, *gang, *urgent))
+        device = self._devices(self._pods // 20)
+        others = self._pods - sum(app.pods for app in (*impossible, *gpu, *large, *gang, *device, *urgent))
         bare, batch = others // 20, others * 2 // 5
         service = others - bare - batch
-        apps = [*impossible, *gpu, *gang, *self._services(service), *self._batch(batch), *self._bare(bare)]
+        apps = [*impossible, *gpu, *gang, *device, *self._services(service), *self._batch(batch), *self._bare(bare)]
         self._rng.shuffle(apps)
         return [*apps, *large, *urgent]  # last, when the nodes are in use
 
@@ -185,6 +209,20 @@ class _Mix:
             app = self._job("gang", sort.name, count, self._pod("gang", sort))
             app.manifest["metadata"]["annotations"] = {GANG: "all"}
             apps.append(app)
+            pods += count
+        return apps
+
+    def _devices(self, max_pods: int) -> list[App]:
+        """Jobs whose pods have a claim of network cards each; one in two runs forever, the others end."""
+        apps: list[App] = []
+        pods = 0
+        while pods < max_pods:
+            count, size = min(max_pods - pods, self._rng.randint(1, 5)), self._rng.randint(1, CARDS_PER_NODE)
+            sort = PodSort(f"device-{len(apps):03d}", 100, 2**28)
+            pod = self._pod("device", sort, seconds=None if len(apps) % 2 == 0 else self._rng.uniform(1.0, 2.5))
+            pod["spec"]["resourceClaims"] = [{"name": "cards", "resourceClaimTemplateName": _cards(size)}]
+            pod["spec"]["containers"][0]["resources"]["claims"] = [{"name": "cards"}]
+            apps.append(self._job("device", sort.name, count, pod))
             pods += count
         return apps
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.cluster.nodes.affinity import selects, tolerates
 from benchmarks.cluster.nodes.resources import Amounts, amounts, pod_amounts
+from benchmarks.demo.device_check import check_devices
 from benchmarks.demo.evidence import Evidence
 from benchmarks.demo.gang_check import check_gangs, is_gang
 
@@ -50,6 +51,7 @@ def run_checks(evidence: Evidence, scheduler: str, expected: int, settled: bool)
         ),
         ("no pod waits that fits in the free capacity of a node", lambda: _work_conserving(evidence, waiting)),
         ("no gang was bound below its minimum, except during its burst of binds", lambda: check_gangs(evidence)),
+        ("every pod with a claim has devices of its own, on its node", lambda: check_devices(evidence, mine)),
         ("every waiting pod has a condition with a reason", lambda: _explained(waiting)),
         ("the scheduler reports no errors and dropped no placements", lambda: _no_errors(evidence)),
     ]
@@ -175,8 +177,8 @@ def _work_conserving(evidence: Evidence, waiting: list[Json]) -> tuple[bool, str
     fitting: dict[str, str | None] = {}  # by the fields that matter: a node where such pods fit
     wasted = []
     for pod in waiting:
-        if pod["spec"].get("schedulingGates") or is_gang(pod):
-            continue  # a gang gets all that it needs, or nothing
+        if pod["spec"].get("schedulingGates") or is_gang(pod) or pod["spec"].get("resourceClaims"):
+            continue  # a gang gets all that it needs, or nothing; devices are no capacity of nodes
         fields = repr([pod["spec"].get(key) for key in _PLACEMENT_FIELDS])
         if fields not in fitting:
             fitting[fields] = _fitting_node(pod, evidence.nodes, free)

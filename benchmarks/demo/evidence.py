@@ -35,6 +35,8 @@ class Evidence:
     moved: Sequence[Json] = ()
     complaints: Sequence[str] = ()
     slowest_answer: float = 0.0
+    claims: Sequence[Json] = ()
+    """ResourceClaims."""
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that have these labels."""
@@ -57,7 +59,12 @@ async def gather(kube: Kube, health_url: str) -> Evidence:
     metrics, status = await asyncio.gather(get(f"{health_url}/metrics"), get(f"{health_url}/status"))
     preempted = await listed(kube, "/api/v1/events", fieldSelector="reason=Preempted")
     moved = await listed(kube, "/api/v1/events", fieldSelector="reason=Migrated")
-    return Evidence(pods, nodes, audit, rejected, samples(metrics.decode()), orjson.loads(status), preempted, moved)
+    try:
+        claims = await listed(kube, "/apis/resource.k8s.io/v1/resourceclaims")
+    except ApiError:  # it serves none
+        claims = []
+    found = samples(metrics.decode()), orjson.loads(status)
+    return Evidence(pods, nodes, audit, rejected, *found, preempted, moved, claims=claims)
 
 
 async def listed(kube: Kube, path: str, **query: str) -> list[Json]:

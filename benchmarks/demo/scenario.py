@@ -17,6 +17,7 @@ from benchmarks.demo.apps import (
     URGENT,
     App,
     budget_manifest,
+    card_templates,
     demo_apps,
     demo_budgets,
     priority_class,
@@ -30,7 +31,7 @@ from benchmarks.demo.progress import Progress
 from benchmarks.demo.show import Display
 from benchmarks.demo.stack import Stack
 from benchmarks.demo.summary import Summary, summarise
-from benchmarks.demo.workload import MIXED
+from benchmarks.demo.workload import WITH_CARDS
 from poseidon_py.kube.client import Kube
 from poseidon_py.util.tasks import end_tasks
 
@@ -71,10 +72,10 @@ async def run(stack: Stack, plan: Plan, display: Display) -> Summary:
     """Starts the stack, runs the plan on it, and leaves it running. Raises ChildError, KubeError."""
     began = time.monotonic()
     display.step(f"starting a synthetic cluster of {plan.nodes} nodes")
-    await stack.start_cluster(plan.nodes, MIXED, plan.seed)
+    await stack.start_cluster(plan.nodes, WITH_CARDS, plan.seed)
     apps = demo_apps(plan.nodes, plan.pods, plan.scheduler, plan.seed)
     budgets = demo_budgets(apps)
-    await _submit(stack.kube, [priority_class(), *map(budget_manifest, budgets)])
+    await _submit(stack.kube, [priority_class(), *card_templates(), *map(budget_manifest, budgets)])
     disruptions = Disruptions(budgets)
     progress = Progress(stack.kube, plan.scheduler, KIND_LABEL, _is_finite, disruptions.observe)
     watching = asyncio.create_task(progress.run(), name="progress")

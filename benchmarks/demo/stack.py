@@ -164,6 +164,7 @@ def shape_argument(shape: NodeShape) -> str:
     parts = [f"cpu={shape.cpu}", f"memory={shape.memory}", f"pods={shape.pods}", f"weight={shape.weight}"]
     parts += [f"{name}={amount}" for name, amount in shape.extended.items()]
     parts += [f"label:{name}={value}" for name, value in shape.labels.items()]
+    parts += [f"device:{name}={count}" for name, count in shape.devices]
     return ",".join(parts)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchmarks.cluster import NodeShape
 from benchmarks.cluster.store.quantities import units
@@ -39,6 +39,11 @@ MIXED = (
     ),
 )
 """Three pools; the GPU pool is tainted, so that only pods that request GPUs run there."""
+
+CARDS_PER_NODE = 2
+CARD_CLASS = "rdma.dra.net"
+WITH_CARDS = (replace(MIXED[0], devices=(("nic", CARDS_PER_NODE),)), *MIXED[1:])
+"""The same shapes, of which the most common one has network cards to claim."""
 
 SHAPES: Mapping[str, tuple[NodeShape, ...]] = {"uniform": UNIFORM, "mixed": MIXED}
 

@@ -15,7 +15,7 @@ def failed(evidence, expected=None, settled=True):
     """The first words of the checks that failed."""
     mine = sum(pod["spec"]["schedulerName"] == "poseidon" for pod in evidence.pods)
     checks = run_checks(evidence, "poseidon", mine if expected is None else expected, settled)
-    assert len(checks) == 9
+    assert len(checks) == 10
     assert all(check.detail for check in checks)
     return [check.name for check in checks if not check.ok]
 
@@ -108,6 +108,12 @@ def test_a_pod_on_a_node_that_does_not_exist_is_found():
     assert only(
         failed(make_evidence([make_pod("a", "ghost")])), "over-committed", "selectors, affinity and tolerations"
     )
+
+
+def test_a_pod_with_a_claim_may_wait_although_its_requests_fit_and_needs_devices_once_it_runs():
+    entry = [{"name": "e", "resourceClaimName": "c"}]
+    assert failed(make_evidence([make_pod("w", resourceClaims=entry)])) == []
+    assert only(failed(make_evidence([make_pod("r", "n1", resourceClaims=entry)])), "devices of its own")
 
 
 def test_a_pod_that_waits_although_it_fits_is_found():

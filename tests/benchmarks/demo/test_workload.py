@@ -3,9 +3,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.cluster import NodeShape
-from benchmarks.demo.apps import budget_manifest, demo_apps, demo_budgets, priority_class
+from benchmarks.demo.apps import budget_manifest, card_templates, demo_apps, demo_budgets, priority_class
 from benchmarks.demo.stack import shape_argument
-from benchmarks.demo.workload import GPU, MIXED, UNIFORM, allocatable, open_capacity, pod_sorts, shape_of_each
+from benchmarks.demo.workload import (
+    GPU,
+    MIXED,
+    UNIFORM,
+    WITH_CARDS,
+    allocatable,
+    open_capacity,
+    pod_sorts,
+    shape_of_each,
+)
 
 
 def test_sorts_request_the_stated_part_of_what_is_offered():
@@ -41,7 +50,7 @@ def test_the_demo_submits_exactly_as_many_pods_as_asked_for(nodes, pods, seed):
 
 def test_the_demo_has_every_kind_and_requests_more_gpus_than_exist():
     apps = demo_apps(100, 1000, "poseidon", 0)
-    kinds = {"service", "batch", "gpu", "bare", "large", "impossible", "gang", "urgent"}
+    kinds = {"service", "batch", "gpu", "bare", "large", "impossible", "gang", "device", "urgent"}
     assert {app.kind for app in apps} == kinds
     gpus = sum(
         app.pods * int(app.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"][GPU])
@@ -51,6 +60,17 @@ def test_the_demo_has_every_kind_and_requests_more_gpus_than_exist():
     there = sum(allocatable(shape).get(GPU, 0) for shape in shape_of_each(MIXED, 100))
     assert there == 80
     assert gpus > there
+
+
+def test_one_pod_in_twenty_has_a_claim_of_a_template_that_is_there():
+    apps = demo_apps(100, 1000, "poseidon", 0)
+    devices = [app for app in apps if app.kind == "device"]
+    assert sum(app.pods for app in devices) == 50
+    templates = {each.manifest["metadata"]["name"] for each in card_templates()}
+    named = {
+        app.manifest["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] for app in devices
+    }
+    assert named == templates == {"cards-1", "cards-2"}
 
 
 def test_urgent_pods_come_last_have_the_priority_class_and_are_as_large_as_the_large_ones():
@@ -77,7 +97,8 @@ def test_each_service_may_lack_an_eighth_of_its_pods():
 
 
 def test_shapes_survive_the_command_line_except_for_taints():
-    for shape in MIXED:
+    for shape in (*MIXED, *WITH_CARDS):
         parsed = NodeShape.parse(shape_argument(shape))
         assert allocatable(parsed) == allocatable(shape)
         assert (parsed.labels, parsed.weight) == (shape.labels, shape.weight)
+        assert dict(parsed.devices) == dict(shape.devices)
