@@ -23,7 +23,7 @@ from poseidon_py.config.conversion import OptionError
 from poseidon_py.config.settings import Settings
 from poseidon_py.hooks.config.hook_config import HookConfig
 from poseidon_py.util import logs
-from poseidon_py.util.process.free_memory import give_back_freed_memory
+from poseidon_py.util.process.free_memory import give_back_after_bursts, give_back_freed_memory
 from poseidon_py.util.process.signals import end_signals
 from poseidon_py.util.tasks import end_tasks
 
@@ -105,12 +105,15 @@ async def _run(settings: Settings, hooks: HookConfig | None, process: ProcessLog
         broken = asyncio.create_task(bridge.wait())
         assert bridge.runtime is not None
         settling = asyncio.create_task(settle(bridge.runtime.session))
+        binder = bridge.runtime.binder
+        giving_back = asyncio.create_task(give_back_after_bursts(lambda: binder.bound))
         await asyncio.wait({ended, broken}, return_when=asyncio.FIRST_COMPLETED)
         if broken.done():
             process.failed(broken.result())
             code = 1
         broken.cancel()
         settling.cancel()
+        giving_back.cancel()
     ended.cancel()
     await bridge.stop()
     return code
