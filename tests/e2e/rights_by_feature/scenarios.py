@@ -16,17 +16,17 @@ from poseidon_py.hooks.storage.config_maps import LABEL
 from tests.e2e.api import PATIENCE, Json
 from tests.e2e.backends import bound, home_of
 from tests.e2e.jobs.manifests import BATCH, job
-from tests.e2e.objects import SERVED_BY_DEVICES, node, pod
+from tests.e2e.objects import node, pod
 from tests.e2e.processes import Scheduler
 from tests.e2e.real_backend import Real
 from tests.e2e.rights_by_feature.chart_account import NAMESPACE
 from tests.e2e.rights_by_feature.world import World, eventually
-from tests.e2e.test_devices import CLAIMS, claim, gpu_class, gpus, with_claim
 from tests.e2e.test_migration import POLICY
 from tests.e2e.test_restarts import LEASE
 from tests.e2e.test_rights import (
     CUSTOM,
     NATIVE,
+    devices,
     gangs_by_object,
     gangs_by_owner,
     gangs_without_marks,
@@ -97,23 +97,9 @@ def leads(world: World) -> None:
 
 
 def gives_devices(world: World) -> None:
-    """Devices for a claim and for an extended resource, and a claim that was left behind by another process."""
-    backend = world.backend
-    backend.create(node("n", cpu="8"), gpu_class(extendedResourceName=SERVED_BY_DEVICES), gpus("n", 3))
+    world.backend.create(node("n", cpu="8"))
     world.run()
-    backend.create(claim("named"), with_claim("claims", "named"))
-    served, large = pod("served", cpu="100m"), pod("large", cpu="64")
-    for each in (served, large):
-        for part in ("requests", "limits"):
-            each["spec"]["containers"][0]["resources"].setdefault(part, {})[SERVED_BY_DEVICES] = "1"
-    _, waiting = backend.create(served, large)
-    backend.until_bound(2)
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": "large", "uid": waiting["metadata"]["uid"], "controller": True}
-    left = claim("left-behind")
-    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
-    left["metadata"] |= {"ownerReferences": [owner], "annotations": annotations}
-    backend.create(left)
-    until(backend, CLAIMS, lambda items: all(each["metadata"]["name"] != "left-behind" for each in items))
+    devices(world.backend, "n")
 
 
 def preempts(world: World) -> None:

@@ -42,14 +42,12 @@ from tests.e2e.rights_by_feature.scenarios import (
     unwinds,
 )
 from tests.e2e.rights_by_feature.world import World
-from tests.e2e.test_rights import NATIVE, define
+from tests.e2e.test_rights import FOR_FITS, NATIVE, WITHIN_OTHERS, define
 from tests.effort import NO_HELM, NO_SERVER
 
 NOTHING: Json = {**configuration(LEAST), "leaderElection.enabled": False}
 """Values of the chart with which all is off that can be."""
 HOOKS = "poseidon-hooks"
-WITHIN_OTHERS = {("", "pods/finalizers", "update"), ("resource.k8s.io", "resourceclaims/binding", "patch")}
-"""Rights that a server asks for within other requests, which it refuses without: a test of its own shows that."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ def test_a_feature_needs_exactly_what_it_is_granted(
         requests = account.requests(server)
         assert requests.refused == set(), "the rights do not allow what is needed"
     served = {each for each in added if serves_pod_groups(server) or each[1] != NATIVE}
-    served = {each for each in served if each[1:4] not in WITHIN_OTHERS}
+    served = {each for each in served if each[1:4] not in WITHIN_OTHERS | FOR_FITS}
     assert sorted(each for each in served if not requests.use(each)) == [], "superfluous"
 
 
