@@ -56,6 +56,11 @@ def test_where_a_device_plugin_serves_the_resource_it_offers_that_and_what_claim
     assert of(fleet, "n9", **{"example.com/gpu": 8})["gpus"] == 8
     same = fleet_with(DeviceQuotas({"gpu": "example.com/gpu"}, exclusive=True))
     assert of(same, "n0", **{"example.com/gpu": 8})["example.com/gpu"] == 8
+    same.gate.put_claim(claim())
+    known = same.pod("a", "c")
+    assert same.gate.demands_of(known).requests["example.com/gpu"] == 1
+    same.place(known, "n0")
+    assert of(same, "n0", **{"example.com/gpu": 8})["example.com/gpu"] == 9  # the plugin's eight are still there
 
 
 @pytest.mark.parametrize(
