@@ -184,7 +184,7 @@ class FlowService:
 
     def GetStarts(self, request: flow_pb2.StartsRequest, caller: Caller) -> flow_pb2.StartsReply:
         with locked(self._engine, caller):
-            return starts_reply(self._forecasts, self._engine.now_us())
+            return starts_reply(self._forecasts, request, self._engine.now_us())
 
     def GetGangs(self, request: flow_pb2.GangsRequest, caller: Caller) -> flow_pb2.GangsReply:
         with locked(self._engine, caller):

@@ -13,7 +13,7 @@ from poseidon_py.app import status
 from poseidon_py.app.devices.answers import devices_answer
 from poseidon_py.app.engine_process import Supervisor
 from poseidon_py.app.pending_pods import count_pods
-from poseidon_py.app.queries.answers import gangs_answer, jobs_answer, queues_answer
+from poseidon_py.app.queries.answers import gangs_answer, jobs_answer, queue_answer, queues_answer
 from poseidon_py.app.queries.fit_answer import fits_answer
 from poseidon_py.app.queries.pod_answer import pod_answer
 from poseidon_py.app.queries.round_network import network_json, network_request
@@ -350,13 +350,18 @@ class Bridge:
         if self.kube is None:
             return None
         own_names = self.settings.scheduler_name
-        return await pod_answer(self.store, self.kube.pod, self._explain, namespace, name, own_names=own_names)
+        engine = self._explain, self.engine.starts
+        return await pod_answer(self.store, self.kube.pod, *engine, namespace, name, own_names=own_names)
 
     async def _explain(self, known: PodRecord) -> dict[str, Any]:
         queues, gang = self.store.queues, self.store.gangs.group_of(known)
         reply = await self.engine.explain(known.task)
         name, problem, covered = queues.resolution_of(known).name, queues.problem_of(known), queues.covered(known)
         return status.explain_json(known, reply, gang, terms_of(self.store, gang), name, problem, covered)
+
+    async def queue(self, namespace: str, queue: str, order: str) -> dict[str, Any]:
+        """The body of /queue. Raises EngineError."""
+        return await queue_answer(self.store, self.engine, namespace, queue, order)
 
     async def gangs(self, name: str, namespace: str) -> dict[str, Any]:
         """The body of /gangs. Raises EngineError, UnknownGang."""

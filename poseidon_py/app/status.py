@@ -150,6 +150,7 @@ def explain_json(
         **verdict_json(reply),
         "reserves": reply.reserves,
         "starts": _time(reply.starts_us) if reply.starts_us else None,
+        "expected": None,
         "fits_now": reply.fits_now if by_nodes else None,
         "nearest": [{"node": near.node, "lacks": _shown(near.lacks)} for near in (reply.nearest if by_nodes else ())],
         "story": list(reply.story),

@@ -48,6 +48,10 @@ class LazyGroup(Group):
         "jobs": ("poseidon_py.cli.jobs", "Show the jobs that a running scheduler observes, or the job NAME."),
         "network": ("poseidon_py.cli.network", "Show the flow network of a round."),
         "policies": ("poseidon_py.cli.policies", "List the values of `run --policy`, with their options."),
+        "queue": (
+            "poseidon_py.cli.listing.queue",
+            "Show the gangs and pods that wait, and when they are expected to start.",
+        ),
         "queues": (
             "poseidon_py.cli.queues",
             "Show the queues: what they use, what they may use, and what is wrong with them.",
@@ -71,6 +75,7 @@ class LazyGroup(Group):
             "gangs",
             "jobs",
             "network",
+            "queue",
             "queues",
             "status",
             "top",

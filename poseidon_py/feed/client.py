@@ -6,7 +6,7 @@ is in feed/transport/.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
 from google.protobuf.message import Message
@@ -76,6 +76,7 @@ class Engine(Protocol):
     async def list_queues(self) -> flow_pb2.QueuesReply: ...
     async def status(self) -> flow_pb2.StatusReply: ...
     async def list_gangs(self) -> flow_pb2.GangsReply: ...
+    async def starts(self, tasks: Iterable[int] = ()) -> flow_pb2.StartsReply: ...
     async def network(self, request: flow_pb2.NetworkRequest) -> flow_pb2.NetworkReply: ...
     async def would_fit(self, request: flow_pb2.FitRequest) -> flow_pb2.FitReply: ...
     async def plan_moves(self, request: flow_pb2.PlanRequest) -> flow_pb2.MovePlan: ...
@@ -147,6 +148,10 @@ class EngineClient:
 
     async def list_gangs(self) -> flow_pb2.GangsReply:
         return await self._call("GetGangs", flow_pb2.GangsRequest(), flow_pb2.GangsReply)
+
+    async def starts(self, tasks: Iterable[int] = ()) -> flow_pb2.StartsReply:
+        """The last forecast of when these tasks start; without any, of all that wait."""
+        return await self._call("GetStarts", flow_pb2.StartsRequest(uid=tasks), flow_pb2.StartsReply)
 
     async def network(self, request: flow_pb2.NetworkRequest) -> flow_pb2.NetworkReply:
         return await self._call("GetNetwork", request, flow_pb2.NetworkReply)

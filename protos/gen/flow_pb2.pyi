@@ -1109,8 +1109,10 @@ class GangStanding(_message.Message):
     def __init__(self, name: _Optional[str] = ..., minimum: _Optional[int] = ..., present: _Optional[int] = ..., placed: _Optional[int] = ..., missing: _Optional[int] = ..., fits: _Optional[int] = ..., maximum: _Optional[int] = ..., reserves: _Optional[bool] = ..., starts_us: _Optional[int] = ..., id: _Optional[int] = ..., lacks: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class StartsRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("uid",)
+    UID_FIELD_NUMBER: _ClassVar[int]
+    uid: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, uid: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class StartsReply(_message.Message):
     __slots__ = ("made_us", "uid", "earliest_us", "likely_us", "latest_us", "node", "nodes", "whole", "errors", "durations", "problem")

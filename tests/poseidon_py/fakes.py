@@ -271,6 +271,9 @@ class FakeEngine:
     async def list_gangs(self):
         return flow_pb2.GangsReply()
 
+    async def starts(self, tasks=()):
+        return flow_pb2.StartsReply(problem="this engine makes no forecasts")
+
     async def network(self, request):
         return flow_pb2.NetworkReply(problem="no round of this service has solved a network yet")
 

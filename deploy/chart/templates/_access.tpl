@@ -6,7 +6,7 @@
 {{- $forward := dict "apiGroups" (list "") "resources" (list "pods/portforward") "verbs" (list "get" "create") }}
 {{- $find := dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases")
   "resourceNames" (list (include "poseidon.leaseName" .)) "verbs" (list "get") }}
-{{- $read := dict "nonResourceURLs" (list "/identity" "/status" "/explain" "/devices" "/gangs" "/queues" "/jobs" "/jobs/*" "/network" "/rebalance")
+{{- $read := dict "nonResourceURLs" (list "/identity" "/status" "/explain" "/devices" "/gangs" "/queue" "/queues" "/jobs" "/jobs/*" "/network" "/rebalance")
   "verbs" (list "get") }}
 {{- $fits := dict "nonResourceURLs" (list "/fits") "verbs" (list "post") }}
 {{- include "poseidon.userRole" (dict "root" . "kind" "ClusterRole" "name" (printf "%s-viewer" $name) "namespace" ""

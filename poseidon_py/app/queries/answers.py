@@ -8,6 +8,7 @@ from typing import Any
 from poseidon_py.app.queries.gang_list import gangs_json
 from poseidon_py.app.queries.job_list import JOBS_SHOWN, UnknownJob, jobs_json, queue_statistics
 from poseidon_py.app.queries.queue_list import WAITING_SHOWN, queues_json, waiting_in
+from poseidon_py.app.queries.start_list import BY_START, starts_json
 from poseidon_py.feed.client import Engine
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
@@ -28,6 +29,18 @@ async def gangs_answer(store: Store, engine: Engine, name: str, namespace: str) 
         name=name,
         namespace=namespace,
         queue_of=lambda known: store.queues.resolution_of(known).name,
+    )
+
+
+async def queue_answer(store: Store, engine: Engine, namespace: str, queue: str, order: str) -> Json:
+    """The body of /queue. `order`: BY_START or empty. Raises EngineError."""
+    return starts_json(
+        store,
+        await engine.starts(),
+        now_us=time.time_ns() // 1000,
+        namespace=namespace,
+        queue=queue,
+        by_start=order == BY_START,
     )
 
 

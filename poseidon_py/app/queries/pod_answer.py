@@ -4,10 +4,12 @@ The store has the pods that run or wait. Those that have ended, that cannot be d
 places are read from the API server, which says more about them.
 """
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from poseidon_py.app.devices.answers import devices_of
+from poseidon_py.app.queries.start_list import start_of
 from poseidon_py.app.queries.verdicts import verdict_json
 from poseidon_py.kube.client import NotFoundError
 from poseidon_py.kube.objects import Pod
@@ -27,6 +29,7 @@ _NOTHING: Json = {
     **verdict_json(flow_pb2.ExplainReply()),
     "reserves": False,
     "starts": None,
+    "expected": None,
     "fits_now": 0,
     "nearest": [],
     "devices": [],
@@ -38,16 +41,21 @@ async def pod_answer(
     store: Store,
     read: Callable[[str, str], Awaitable[Pod]],
     explain: Callable[[PodRecord], Awaitable[Json]],
+    starts: Callable[[Iterable[int]], Awaitable[flow_pb2.StartsReply]],
     namespace: str,
     name: str,
     *,
     own_names: tuple[str, ...],
 ) -> Json | None:
     """None: there is no such pod. `read`: the pod of a namespace and a name from the API server; `explain`: what the
-    engine says of a pod; `own_names`: those of this scheduler. Raises what these raise."""
+    engine says of a pod; `starts`: its forecast of tasks; `own_names`: those of this scheduler. Raises what these
+    raise."""
     known = store.pod_named(namespace, name)
     if known is not None and known.observed.assigned_to_us:
-        return await explain(known) | {"devices": devices_of(store, known)}
+        body = await explain(known) | {"devices": devices_of(store, known)}
+        if known.node or known.assumed or known.observed.deleting:
+            return body
+        return body | {"expected": start_of(store, known, await starts([known.task]), time.time_ns() // 1000)}
     try:
         pod = await read(namespace, name)
     except NotFoundError:

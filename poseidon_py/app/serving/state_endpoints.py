@@ -5,6 +5,8 @@
 /explain?pod=NS/NAME   why a pod is pending or on its node: JSON
 /gangs?name=NAME&namespace=NS   gangs, both parameters are optional: JSON (queries/gang_list.py)
 /devices?node=NAME   devices by class and pool; with the parameter, those of a node: JSON (devices/answers.py)
+/queue?namespace=NS&queue=QUEUE&order=start   what waits and when it is expected to start, all parameters are optional:
+                   JSON (queries/start_list.py)
 /queues?name=NAME  queues, the parameter is optional: JSON (queries/queue_list.py)
 /jobs?name=NAME&namespace=NS&user=USER&queue=QUEUE&state=STATE   jobs, all parameters are optional: JSON
                    (queries/job_list.py); /jobs/NS/NAME is one of them
@@ -24,6 +26,7 @@ from poseidon_py.app.queries.gang_list import UnknownGang
 from poseidon_py.app.queries.job_list import UnknownJob
 from poseidon_py.app.queries.queue_list import UnknownQueue
 from poseidon_py.app.queries.round_network import UnknownNetwork
+from poseidon_py.app.queries.start_list import BY_START
 from poseidon_py.app.rebalance import Rebalancer
 from poseidon_py.app.serving.access_review import ReviewApi, review_client
 from poseidon_py.app.serving.http_endpoints import Json, Pages, Probed, Probes, json_answer
@@ -60,6 +63,9 @@ class Answering(Probed, Protocol):
     async def gangs(self, name: str, namespace: str) -> Json:
         """The body of /gangs. Raises EngineError, UnknownGang."""
 
+    async def queue(self, namespace: str, queue: str, order: str) -> Json:
+        """The body of /queue; `order`: BY_START or empty. Raises EngineError."""
+
     async def queues(self, name: str) -> Json:
         """The body of /queues. Raises EngineError, UnknownQueue."""
 
@@ -91,6 +97,7 @@ class Health(Probes):
             web.get("/status", self._get_status),
             web.get("/explain", self._get_explain),
             web.get("/gangs", self._get_gangs),
+            web.get("/queue", self._get_queue),
             web.get("/queues", self._get_queues),
             web.get("/devices", self._get_devices),
             web.get("/jobs", self._get_jobs),
@@ -123,6 +130,11 @@ class Health(Probes):
 
     async def _get_gangs(self, request: web.Request) -> web.Response:
         return await _listed(request, self._bridge.gangs, "name", "namespace")
+
+    async def _get_queue(self, request: web.Request) -> web.Response:
+        if (order := request.query.get("order", "")) not in ("", BY_START):
+            return json_answer({"error": f"order is {order[:64]!r}; give {BY_START}, or leave it out"}, 400)
+        return await _listed(request, self._bridge.queue, "namespace", "queue", "order")
 
     async def _get_queues(self, request: web.Request) -> web.Response:
         return await _listed(request, self._bridge.queues, "name")

@@ -208,6 +208,17 @@ def device_line(each: Json) -> str:
     )
 
 
+def expected_line(expected: Json | None) -> str:
+    """When a pod is expected to start, and where; empty: it does not wait."""
+    if expected is None:
+        return ""
+    start = expected["start"]
+    if start is None:
+        return f"expected start: unknown, {expected['why']}"
+    where = f", on {', '.join(expected['nodes'])}" if expected["nodes"] else ""
+    return f"expected start: {start['likely']} (between {start['earliest']} and {start['latest']}){where}"
+
+
 def print_explanation(body: Json, console: Console) -> None:
     where = f" ({body['node']})" if body["node"] else ""
     console.print(f"[bold]{body['pod']}[/bold]: {body['state']}{where}, priority {body['priority']}")
@@ -224,6 +235,8 @@ def print_explanation(body: Json, console: Console) -> None:
         console.print(f"  {gang_line(body['gang'])}", highlight=False)
     if body.get("reserves"):
         console.print(f"  {reservation_line(body)}", highlight=False)
+    if line := expected_line(body.get("expected")):
+        console.print(f"  {line}", highlight=False, markup=False)
     if body["requests"]:
         console.print("  requests: " + ", ".join(f"{k} {shown(k, v)}" for k, v in body["requests"].items()))
     if body["state"] == "waits for a node" and body["fits_now"] is not None:

@@ -75,6 +75,7 @@ def test_help_names_all_commands():
         "what-if",
         "network",
         "gangs",
+        "queue",
         "queues",
         "policies",
     ):
@@ -91,7 +92,7 @@ def test_the_commands_are_under_headings_the_shortest_list_first():
             listed.append(line.split()[0])
     del lists["Options"]
     assert list(lists) == ["Change", "Run", "Set up", "Ask a running scheduler"]
-    assert list(map(len, lists.values())) == [2, 3, 3, 10]
+    assert list(map(len, lists.values())) == [2, 3, 3, 11]
     assert sorted(name for names in lists.values() for name in names) == sorted(LazyGroup.modules)
 
 

@@ -1,4 +1,4 @@
-"""/gangs, /queues, /jobs and /network over HTTP."""
+"""/gangs, /queue, /queues, /jobs and /network over HTTP."""
 
 import json
 
@@ -21,6 +21,11 @@ class Listings(Answers):
         if name == "broken":
             raise EngineError("GetGangs", "UNAVAILABLE", "refused")
         return {"gangs": [], "asked": [name, namespace]}
+
+    async def queue(self, namespace, queue, order):
+        if queue == "broken":
+            raise EngineError("GetStarts", "UNAVAILABLE", "refused")
+        return {"waiting": [], "asked": [namespace, queue, order]}
 
     async def queues(self, name):
         if name == "gone":
@@ -51,6 +56,11 @@ class Listings(Answers):
         ("gangs?name=gone", 404, {"error": "gang gone not found; did you mean ns/one?"}),
         ("gangs?name=broken", 503, {"error": "GetGangs: UNAVAILABLE: refused"}),
         ("gangs?nam=x", 400, {"error": "'nam' is not a parameter; there are name and namespace"}),
+        ("queue", 200, {"waiting": [], "asked": ["", "", ""]}),
+        ("queue?namespace=ns&queue=q&order=start", 200, {"waiting": [], "asked": ["ns", "q", "start"]}),
+        ("queue?queue=broken", 503, {"error": "GetStarts: UNAVAILABLE: refused"}),
+        ("queue?order=name", 400, {"error": "order is 'name'; give start, or leave it out"}),
+        ("queue?name=x", 400, {"error": "'name' is not a parameter; there are namespace, queue and order"}),
         ("queues", 200, {"queues": [], "asked": ""}),
         ("queues?name=a%20b", 200, {"queues": [], "asked": "a b"}),
         ("queues?name=gone", 404, {"error": "queue gone not found; did you mean one?"}),

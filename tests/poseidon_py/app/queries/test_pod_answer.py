@@ -1,5 +1,6 @@
 """Pods that the store does not have, or that another scheduler places, are explained by name."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from poseidon_py.kube.objects import Pod
 from poseidon_py.state.handlers import PodHandler
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from protos.gen import flow_pb2
 from tests.poseidon_py.builders import pod
 
 OTHERS = "the scheduler volcano places it, not this one (poseidon, also)"
@@ -17,6 +19,10 @@ OTHERS = "the scheduler volcano places it, not this one (poseidon, also)"
 
 async def explain(known: PodRecord) -> dict[str, Any]:
     return {"pod": known.full_name, "state": "of the engine", "problem": "", "node": known.node}
+
+
+async def starts(tasks: Iterable[int]) -> flow_pb2.StartsReply:
+    return flow_pb2.StartsReply(made_us=1, uid=tasks, earliest_us=[2], likely_us=[3], latest_us=[4], node=[0])
 
 
 async def answer(*pods: Pod, name: str = "a", broken: str = "") -> dict[str, Any] | None:
@@ -32,7 +38,7 @@ async def answer(*pods: Pod, name: str = "a", broken: str = "") -> dict[str, Any
                 return each
         raise NotFoundError(404, "NotFound", "not found")
 
-    return await pod_answer(store, read, explain, "default", name, own_names=("poseidon", "also"))
+    return await pod_answer(store, read, explain, starts, "default", name, own_names=("poseidon", "also"))
 
 
 @pytest.mark.parametrize(
@@ -56,6 +62,7 @@ async def test_states(fields, state, problem):
     assert found is not None
     assert (found["pod"], found["state"], found["problem"]) == ("default/a", state, problem)
     assert found["node"] == fields.get("node", "")
+    assert bool(found.get("expected")) == (state == "of the engine" and not problem), "of pods of ours that wait"
 
 
 async def test_a_pod_that_cannot_be_used():

@@ -41,6 +41,9 @@ class Answers:
     async def gangs(self, name: str, namespace: str) -> Json:
         raise AssertionError
 
+    async def queue(self, namespace: str, queue: str, order: str) -> Json:
+        raise AssertionError
+
     async def queues(self, name: str) -> Json:
         raise AssertionError
 
