@@ -388,10 +388,7 @@ class Bridge:
 
     @property
     def tracker(self) -> Tracker | None:
-        if self.runtime is None:
-            return None
-        self.runtime.jobs.pods.flush()
-        return self.runtime.jobs.tracker
+        return self.runtime.jobs.newest if self.runtime is not None else None
 
     async def fits(self, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to POST /fits. Raises EngineError, InvalidField, Unknown."""

@@ -67,6 +67,12 @@ class ObservedJobs:
             except Exception:  # rounds must go on
                 log.exception("cannot bring ended jobs up to date")
 
+    @property
+    def newest(self) -> Tracker:
+        """The tracker, told of all pods so far."""
+        self.pods.flush()
+        return self.tracker
+
     def lead(self) -> None:
         """This process reports to hooks from now on."""
         if self._hooks is not None:
