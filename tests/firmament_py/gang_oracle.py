@@ -155,6 +155,14 @@ class GangWorld:
             and self.complete(gang, now_us)
         ]
 
+    def overdue_singles(self, now_us: int) -> list[int]:
+        """Tasks of no gang that have waited long enough for a reservation."""
+        return [
+            uid
+            for uid, task in self.tasks.items()
+            if not task.gang and task.node is None and now_us - task.created_us >= RESERVE_AFTER_US
+        ]
+
     def priority(self, gang: int, now_us: int) -> int:
         return max((self.tasks[uid].priority for uid in self.waiting(gang, now_us)), default=0)
 

@@ -276,10 +276,15 @@ class Life:
             assert used.total() <= sum(nominal for nominal, _, _ in self.quotas.values())
 
     def check_victims(self, victims: Mapping[int, int], before: Mapping[str, int]) -> None:
-        """What is nominated counts as used, as it will be."""
+        """What is nominated counts as used, as it will be. A queue that loses tasks to others may exchange further ones
+        for its own afterwards: these victims and their preemptors do not count."""
+        own = {
+            uid: preemptor for uid, preemptor in victims.items() if self.tasks[uid].queue == self.tasks[preemptor].queue
+        }
         nominated = Counter(dict.fromkeys(NAMES, 0))
         for uid in self.cluster.nominated():
-            nominated[self.tasks[uid].queue] += self.tasks[uid].cpus
+            if uid not in own.values():
+                nominated[self.tasks[uid].queue] += self.tasks[uid].cpus
         for name in NAMES:
             of_others = [
                 self.tasks[uid]
@@ -287,11 +292,7 @@ class Life:
                 if self.tasks[uid].queue == name != self.tasks[preemptor].queue
             ]
             if of_others and not any(task.gang for task in of_others):
-                staying = (
-                    nominated[name]
-                    + self.used(staying=True)[name]
-                    - sum(self.tasks[uid].cpus for uid in victims if self.tasks[uid].queue == name)
-                )
+                staying = nominated[name] + self.used(staying=True)[name] - sum(task.cpus for task in of_others)
                 largest = max(task.cpus for task in of_others)
                 nominal = self.quotas[name][0]
                 spared = staying >= nominal if self.rules.by_priority else staying + largest > nominal

@@ -76,7 +76,7 @@ def test_one_is_made_once_a_minute(world):
 
 def test_it_takes_a_fiftieth_of_the_time(world, monkeypatch):
     times = iter([0.0, 4.0])
-    monkeypatch.setattr(forecasts_module, "perf_counter", lambda: next(times))
+    monkeypatch.setattr(world.forecasts, "_clock", lambda: next(times))
     world.round(1)
     world.execution.finish()
     world.forecasts.asked(world.now_us)
