@@ -8,7 +8,7 @@ from tests.firmament_py.engine.queue_lives import Life, RuleSet, water_filling
 
 pytestmark = pytest.mark.slow
 
-CHANGES = 2_000 if THOROUGH else 48
+CHANGES = 240 if THOROUGH else 48
 """In one life: two to three times as many rounds."""
 
 PROPORTIONAL = {"sharing": Sharing.PROPORTIONAL}
