@@ -48,6 +48,8 @@ class Waiting:
 class OneByOne:
     """A scheduler of one task at a time. by_priority: order by priority before age. score None: the first node."""
 
+    now_us = 0
+
     def __init__(self, name: str, score: Score | None, *, by_priority: bool) -> None:
         self.name, self.counts_links, self.reserve_after_us = name, False, None
         self._score, self._by_priority = score, by_priority

@@ -32,12 +32,12 @@ task to the scheduler, as a pod is."""
 
 
 class EventSource:
-    """links: whether bandwidth is a resource. expectations: whether tasks have expected durations.
+    """links: whether bandwidth is a resource. expected_us (T,): expected durations of tasks, None: unknown.
 
     gangs: the jobs for which a GangObserved was made."""
 
-    def __init__(self, world: World, *, links: bool = False, expectations: bool = False) -> None:
-        self._world, self._trace, self._links, self._expectations = world, world.trace, links, expectations
+    def __init__(self, world: World, *, links: bool = False, expected_us: I64 | None = None) -> None:
+        self._world, self._trace, self._links, self._expected_us = world, world.trace, links, expected_us
         self._labels = TraceLabels(world.trace)
         self.gangs: set[int] = set()
         self._class_of, self._definitions = self._classes()
@@ -115,7 +115,8 @@ class EventSource:
         for j, job in enumerate(trace.jobs):
             nature = (job.labels.get(INTERFERENCE, ""), max(int(labels.kbps[j]), 0) if self._links else 0)
             nature_of_job[j] = natures.setdefault(nature, len(natures))
-        expected = rounded_s(trace.task_duration_us) if self._expectations else np.zeros(len(trace.task_us), np.int64)
+        declared = self._expected_us
+        expected = np.zeros(len(trace.task_us), np.int64) if declared is None else rounded_s(declared)
         keys, class_of = np.unique(
             np.column_stack([trace.task_shape, nature_of_job[trace.task_job], expected]), axis=0, return_inverse=True
         )

@@ -30,7 +30,8 @@ class Settings:
     """round_ms: duration of a round; None: its real duration, so that the result depends on the machine. bind_ms: from
     the end of a round to the effect of its binds. gap_ms: minimum time between the starts of two rounds. samples:
     number of samples over the whole time. check_waiting_every: number of rounds between checks for pending tasks that
-    fit; 0: no such checks. expectations: tasks have expected durations, to two significant digits.
+    fit; 0: no such checks. expectations: tasks have expected durations, to two significant digits. declared_us (T,):
+    these, if they are not the true ones.
     """
 
     round_ms: float | None = 100.0
@@ -39,6 +40,7 @@ class Settings:
     samples: int = 480
     check_waiting_every: int = 16
     expectations: bool = False
+    declared_us: I64 | None = None
 
 
 Progress = Callable[[int, int], None]
@@ -65,7 +67,9 @@ class _Replay:
         self._world = World(trace)
         named = [r for r in trace.resources if r != "pods"]
         self._contended = max(named, key=lambda name: offered_load(trace, name))
-        self._events = EventSource(self._world, links=service.counts_links, expectations=self._settings.expectations)
+        declared_us = trace.task_duration_us if self._settings.declared_us is None else self._settings.declared_us
+        expected_us = declared_us if self._settings.expectations else None
+        self._events = EventSource(self._world, links=service.counts_links, expected_us=expected_us)
         self._recorder = Recorder(self._world, self._contended)
         self._row = {machine.name: i for i, machine in enumerate(trace.machines)}
         self._next_task = self._next_event = 0
@@ -94,6 +98,7 @@ class _Replay:
             if now > self._horizon:
                 break
             self._recorder.advance(now)
+            self._service.now_us = BEGIN_US + now
             self._take_binds(now)
             self._take_ends(now)
             self._take_machine_events(now)

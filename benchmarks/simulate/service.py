@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.traces.form import SECOND
 from firmament_py.engine.engine import Engine
+from firmament_py.engine.round_result import RoundResult
 from firmament_py.flow.solver import SOLVERS, Solver
 from firmament_py.model.arrays import U64
 from firmament_py.model.events import (
@@ -59,6 +60,8 @@ class Service(Protocol):
     name: str
     counts_links: bool
     """Whether it counts bandwidth as a resource."""
+    now_us: int
+    """The time of the events to come, which the replay sets."""
 
     @property
     def reserve_after_us(self) -> int | None:
@@ -80,6 +83,8 @@ class Service(Protocol):
 
 class InProcess:
     """The engine, called directly."""
+
+    now_us = 0
 
     def __init__(
         self, policy: str, solver: Solver | None = None, reserve_after_us: int | None = RESERVE_AFTER_US
@@ -103,6 +108,7 @@ class InProcess:
         result = self.engine.run_round(now_us)
         if result is None:
             return None
+        self.ended(result)
         state, stats = self.engine.state, result.stats
         ids = state.nodes.id
         return Round(
@@ -114,12 +120,17 @@ class InProcess:
             stats.dropped,
         )
 
+    def ended(self, result: RoundResult) -> None:
+        """A round has ended."""
+
     def close(self) -> None:
         pass
 
 
 class ThroughGrpc:
     """The engine behind its server, on a port of loopback."""
+
+    now_us = 0
 
     def __init__(
         self, policy: str, solver: Solver | None = None, reserve_after_us: int | None = RESERVE_AFTER_US

@@ -8,7 +8,7 @@ compared when its tasks start (start_errors.py).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 
 import numpy as np
@@ -34,29 +34,29 @@ IDLE = 50
 class _Forecast:
     """One that is being made."""
 
-    def __init__(self, what_if: WhatIf, scheduler: Scheduler, run_times: RunTimes) -> None:
-        self._of = what_if, scheduler, run_times
+    def __init__(self, what_if: WhatIf, scheduler: Scheduler, run_times: RunTimes, clock: Callable[[], float]) -> None:
+        self._of, self._clock = (what_if, scheduler, run_times), clock
         self.future: Future | None = None
         self.failed, self.seconds = False, 0.0
 
     def work(self) -> None:
-        started = perf_counter()
+        started = self._clock()
         try:
             future = future_of(*self._of)
         except Exception:  # whatever it is, rounds go on
             log.exception("a forecast of starts has failed")
             self.failed = True
             return
-        self.seconds = perf_counter() - started
+        self.seconds = self._clock() - started
         self.future = future
 
 
 class Forecasts:
     """Of one engine, whose lock is held during every use."""
 
-    def __init__(self, engine: Engine, execution: Execution | None) -> None:
-        """execution: None: no forecasts are made."""
-        self._engine, self._execution = engine, execution
+    def __init__(self, engine: Engine, execution: Execution | None, clock: Callable[[], float] = perf_counter) -> None:
+        """execution: None: no forecasts are made. clock: measures how long they take, in seconds."""
+        self._engine, self._execution, self._clock = engine, execution, clock
         self.run_times, self.errors = RunTimes(), StartErrors()
         self.last: Future | None = None
         """The last forecast that has ended."""
@@ -102,7 +102,7 @@ class Forecasts:
             self.problem = str(error)
             return
         beside = scheduler.beside(what_if.state, what_if.policy, what_if.usage, limited=True)
-        self._making, self.problem = _Forecast(what_if, beside, self.run_times.copy()), ""
+        self._making, self.problem = _Forecast(what_if, beside, self.run_times.copy(), self._clock), ""
         self._execution.start(self._making.work)
 
     def _take(self) -> None:

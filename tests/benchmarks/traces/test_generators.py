@@ -32,7 +32,7 @@ DISTRIBUTIONS = st.one_of(
 @given(one=DISTRIBUTIONS, other=DISTRIBUTIONS, weight=st.floats(0.1, 0.9))
 def test_means_are_those_of_the_draws(one, other, weight):
     for distribution in (one, Mixture(((weight, one), (1 - weight, other)))):
-        assert distribution.at(GRID).mean() == pytest.approx(distribution.mean(), rel=0.02)
+        assert distribution.at(GRID).mean() == pytest.approx(distribution.mean(), rel=0.03)
 
 
 def test_quantiles_are_those_of_the_formulas():
