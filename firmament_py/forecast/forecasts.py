@@ -1,8 +1,8 @@
 """Forecasts beside the rounds: one after the other, each on a copy of the state and in a thread of low priority.
 
-A forecast is made while tasks wait, at most once in EVERY_US, and so rarely that they take a fiftieth of one processor;
-sooner if somebody asks and the last one is older than FRESH_US. So there is always one, with which new ones are
-compared when its tasks start (start_errors.py).
+A forecast is made while tasks wait for long, at most once in EVERY_US, and so rarely that they take a fiftieth of one
+processor; sooner if somebody asks and the last one is older than FRESH_US. So there is always one, with which new ones
+are compared when its tasks start (start_errors.py).
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ from firmament_py.rebalance.what_if import PlanError, WhatIf
 log = logging.getLogger(__name__)
 
 EVERY_US, FRESH_US = 60_000_000, 10_000_000
+
+PATIENCE_US = 15_000_000
+"""No forecast is made, unless somebody asks, while nothing has waited for as long: most of a burst starts sooner, and a
+forecast competes with its rounds for the interpreter."""
+
 IDLE = 50
 """After a forecast, the pause is so many times as long as it took."""
 
@@ -79,7 +84,7 @@ class Forecasts:
             tasks = self._engine.state.tasks
             self.errors.note_starts(_units(tasks.uid[result.tasks], self._gangs(result.tasks)), now_us)
         self._take()
-        if result.stats.waiting and now_us >= self._not_before_us:
+        if now_us >= self._not_before_us and self._some_wait_for_long(now_us):
             self._begin(now_us)
 
     def asked(self, now_us: int) -> Future | None:
@@ -119,6 +124,10 @@ class Forecasts:
         waiting = self._engine.state.tasks.waiting
         self.errors.forget(frozenset(_units(self._engine.state.tasks.uid[waiting], self._gangs(waiting))))
         self.errors.note_forecast(made_us, units, future.starts_us)
+
+    def _some_wait_for_long(self, now_us: int) -> bool:
+        tasks = self._engine.state.tasks
+        return bool((tasks.created_us[tasks.waiting] <= now_us - PATIENCE_US).any())
 
     def _gangs(self, rows: np.ndarray) -> U64:
         """(K,) ids of the gangs of task rows (K,), 0: none."""

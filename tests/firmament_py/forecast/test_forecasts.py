@@ -6,7 +6,7 @@ import pytest
 from firmament_py.engine.engine import Engine
 from firmament_py.flow.solver import OrToolsSolver
 from firmament_py.forecast import forecasts as forecasts_module
-from firmament_py.forecast.forecasts import EVERY_US, FRESH_US, Forecasts
+from firmament_py.forecast.forecasts import EVERY_US, FRESH_US, PATIENCE_US, Forecasts
 from firmament_py.model.events import TasksEnded
 from policies.load_spreading import LoadSpreading
 from tests.builders import NOW_US, SECOND_US, make_class, make_gang, make_node, make_tasks
@@ -43,7 +43,7 @@ class World:
         self.tell(make_tasks([1], 1))
         self.round()
         self.start(1, 0)
-        self.tell(make_tasks([2], 1))
+        self.tell(make_tasks([2], 1, created_us=NOW_US - PATIENCE_US))
 
 
 @pytest.fixture
@@ -62,6 +62,21 @@ def test_a_round_that_leaves_tasks_begins_one(world):
     assert future is not None
     assert (future.made_us, future.starts_us.tolist()) == (NOW_US + S, [NOW_US + 100 * S])
     assert world.execution.searches == 1, "it is fresh"
+
+
+def test_none_is_made_until_something_has_waited_for_some_time():
+    world = World()
+    world.tell(make_tasks([1], 1, on="a", started_us=NOW_US), make_tasks([2], 1))
+    world.round(1)
+    assert world.execution.searches == 0
+    assert world.forecasts.asked(world.now_us) is None
+    assert world.execution.searches == 1, "somebody has asked"
+    world = World()
+    world.tell(make_tasks([1], 1, on="a", started_us=NOW_US), make_tasks([2], 1))
+    world.round(1)
+    world.tell(make_tasks([3], 1))
+    world.round(PATIENCE_US / S)
+    assert world.execution.searches == 1
 
 
 def test_one_is_made_once_a_minute(world):
@@ -106,8 +121,8 @@ def test_what_ends_by_itself_teaches_how_long_tasks_run(world):
     world.start(2, 40)
     world.tell(make_tasks([3], 1))
     world.round(41)
+    assert world.forecasts.asked(world.now_us) is None
     world.execution.finish()
-    assert world.forecasts.last is None
     future = world.forecasts.asked(world.now_us)
     assert future is not None
     assert future.starts_us.tolist() == [NOW_US + 80 * S], "after 40 s, as the one before"
@@ -128,7 +143,7 @@ def test_starts_are_compared_with_what_was_forecast(world):
 def test_a_gang_counts_once():
     world = World()
     world.tell(make_node("b", cpu=4), make_tasks([1], 1, on="a", started_us=NOW_US))
-    world.tell(make_gang(7, 2), make_tasks([2, 3], 1, gang=7))
+    world.tell(make_gang(7, 2), make_tasks([2, 3], 1, gang=7, created_us=NOW_US - PATIENCE_US))
     world.round(1)
     world.execution.finish()
     future = world.forecasts.asked(world.now_us)
