@@ -12,7 +12,7 @@ from tests.e2e.api import Api, View
 from tests.e2e.processes import Process, environment
 
 NAMESPACE = "kube-system"
-PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+"""That of the lease, and of releases that are given no other."""
 
 
 @dataclass
@@ -25,9 +25,15 @@ class Installation:
     certificate: Path
     api: Api
     running: dict[str, PodProcess] = field(default_factory=dict)
+    namespace: str = NAMESPACE
+
+    @property
+    def pods(self) -> str:
+        """The path of the pods of the release's namespace."""
+        return f"/api/v1/namespaces/{self.namespace}/pods"
 
     def helm(self, *arguments: str) -> str:
-        return self._run("helm", *arguments, f"--namespace={NAMESPACE}")
+        return self._run("helm", *arguments, f"--namespace={self.namespace}")
 
     def kubectl(self, *arguments: str) -> str:
         return self._run("kubectl", *arguments)
@@ -46,7 +52,7 @@ class Installation:
     def run_pods(self, count: int) -> list[PodProcess]:
         """Ends the processes of pods that are gone, binds those of the chart, and runs them until they are ready."""
         self.control(count)
-        view = View(self.api, PODS)
+        view = View(self.api, self.pods)
         try:
             view.until(lambda pods: len(active(pods)) == count, f"{count} pods of the chart")
             pods = {item["metadata"]["name"]: item for item in active(list(view.objects.values()))}
@@ -70,7 +76,7 @@ class Installation:
         """As kube-scheduler would."""
         target = {"apiVersion": "v1", "kind": "Node", "name": "n0"}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-        self.api("POST", f"{PODS}/{name}/binding", body)
+        self.api("POST", f"{self.pods}/{name}/binding", body)
 
     def until_bound(self, name: str) -> None:
         view = View(self.api, "/api/v1/namespaces/default/pods")
@@ -81,7 +87,7 @@ class Installation:
 
     def token_of(self, account: str) -> str:
         """Of a ServiceAccount, which is created."""
-        accounts = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+        accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
         self.api("POST", accounts, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}})
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         token: str = self.api("POST", f"{accounts}/{account}/token", request)["status"]["token"]
@@ -89,14 +95,14 @@ class Installation:
 
     def test_pod(self) -> None:
         """`helm test`."""
-        command = self._command("helm", "test", "poseidon", f"--namespace={NAMESPACE}", "--timeout=60s")
+        command = self._command("helm", "test", "poseidon", f"--namespace={self.namespace}", "--timeout=60s")
         helm = Process(command, self.folder / "helm-test.log")
         self.run_test_pod()
         assert helm.wait() == 0, helm.output
 
     def run_test_pod(self) -> None:
         """Runs the pod of `helm test`, once the scheduler has placed it."""
-        view = View(self.api, PODS)
+        view = View(self.api, self.pods)
         try:
             (found,) = view.until(
                 lambda pods: [

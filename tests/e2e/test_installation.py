@@ -23,16 +23,17 @@ import pytest
 import yaml
 
 from deploy.generate import CHART, KUSTOMIZE
+from deploy.kustomize_files import template
 from poseidon_py.kube.leader.leader_record import LEADER
 from tests.deploy.conftest import both, newest  # noqa: F401
-from tests.deploy.installation import NAMESPACE, PODS, Installation, active
+from tests.deploy.installation import NAMESPACE, Installation, active
 from tests.deploy.pod_processes import why_not
-from tests.e2e.api import PATIENCE, ApiError, Json
-from tests.e2e.backends import PODS as PODS_OF_USERS
+from tests.deploy.test_chart import EVERYTHING
+from tests.e2e.api import PATIENCE, Api, ApiError, Json
+from tests.e2e.backends import PODS
 from tests.e2e.conftest import judge_output
 from tests.e2e.objects import node, pod
 from tests.e2e.real_backend import Real, why_not_real
-from tests.e2e.rights_by_feature.chart_account import GROUP
 from tests.e2e.rights_by_feature.world import eventually
 from tests.effort import NO_HELM, NO_SERVER
 
@@ -42,7 +43,9 @@ pytestmark = [
 ]
 
 HEALTH, SECURE = 10271, 10273
-_DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/poseidon"
+RESTRICTED = "poseidon-system"
+"""A namespace in which the server admits pods of the restricted Pod Security Standard alone."""
+_LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _KINDS = (
     "serviceaccounts,configmaps,services,deployments,poddisruptionbudgets,networkpolicies,roles,rolebindings,"
@@ -70,25 +73,26 @@ class OnServer(Installation):
 
     def control(self, count: int) -> None:
         """The pod of the Deployment, in its present form; pods of former ones are deleted."""
-        template: Json = self.api("GET", _DEPLOYMENT)["spec"]["template"] if count else {}
-        form = "poseidon-" + hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:10]
-        found = {item["metadata"]["name"] for item in active(self.api("GET", PODS)["items"])}
-        current = {name for name in found if count and name.startswith(form)}
+        deployment = f"/apis/apps/v1/namespaces/{self.namespace}/deployments/poseidon"
+        form: Json = self.api("GET", deployment)["spec"]["template"] if count else {}
+        name = "poseidon-" + hashlib.sha256(json.dumps(form, sort_keys=True).encode()).hexdigest()[:10]
+        found = {item["metadata"]["name"] for item in active(self.api("GET", self.pods)["items"])}
+        current = {each for each in found if count and each.startswith(name)}
         for gone in found - current:
-            self.api("DELETE", f"{PODS}/{gone}?gracePeriodSeconds=0")
+            self.api("DELETE", f"{self.pods}/{gone}?gracePeriodSeconds=0")
             if gone in self.running:
                 self.ended.append(self.running[gone].process.output)
         if count and not current:
-            metadata = {**template["metadata"], "name": f"{form}-{len(self.ended)}", "namespace": NAMESPACE}
-            self.api("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+            metadata = {**form["metadata"], "name": f"{name}-{len(self.ended)}", "namespace": self.namespace}
+            self.api("POST", self.pods, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": form["spec"]})
 
     def test_pod(self) -> None:
         if self.schemas:
             super().test_pod()
         else:  # `helm test` has no flag to go without
-            self.api("POST", PODS, yaml.safe_load(self.helm("get", "hooks", "poseidon")))
+            self.api("POST", self.pods, yaml.safe_load(self.helm("get", "hooks", "poseidon")))
             self.run_test_pod()
-        self.api("DELETE", f"{PODS}/poseidon-test?gracePeriodSeconds=0")
+        self.api("DELETE", f"{self.pods}/poseidon-test?gracePeriodSeconds=0")
 
     def apply(self, way: str) -> None:
         if way == "helm":
@@ -125,22 +129,25 @@ class OnServer(Installation):
 
 @pytest.fixture(scope="module", params=["real"])
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
-    """With RBAC and two nodes."""
+    """With RBAC, two nodes, and an empty namespace."""
     if problem := why_not_real():
         pytest.skip(NO_SERVER + problem)
     if problem := why_not():
         pytest.skip(f"{NO_HELM}pods cannot run as processes here: {problem}")
     folder = tmp_path_factory.mktemp("installation")
-    real = Real(Path(os.environ["KUBEBUILDER_ASSETS"]), folder, authorization="RBAC", watched_group=GROUP)
+    assets = Path(os.environ["KUBEBUILDER_ASSETS"])
+    real = Real(assets, folder, authorization="RBAC", watched_group="system:serviceaccounts")
     try:
         real.create(*(node(f"n{at}", cpu="8") for at in range(2)))
+        metadata = {"name": RESTRICTED, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
+        real.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         eventually(lambda: answers(real, "/openapi/v2"), "schemas, by which the tools check what they send")
         yield real
     finally:
         real.close()
 
 
-def installation(server: Real, tools: Path, folder: Path) -> OnServer:
+def installation(server: Real, tools: Path, folder: Path, namespace: str = NAMESPACE) -> OnServer:
     api = server.api
     connection = api.connect(PATIENCE)
     kind = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -150,7 +157,10 @@ def installation(server: Real, tools: Path, folder: Path) -> OnServer:
     finally:
         connection.close()
     records = len(server.audited())
-    return OnServer(tools, folder, server.kubeconfig, server.certificate, api, first_record=records, schemas=schemas)
+    return OnServer(
+        tools, folder, server.kubeconfig, server.certificate, api,
+        namespace=namespace, first_record=records, schemas=schemas,
+    )  # fmt: skip
 
 
 def nothing_was_refused(server: Real, it: OnServer) -> None:
@@ -301,20 +311,44 @@ def from_other_machines(token: str) -> None:
         assert ask(f"https://{address}:{SECURE}/status", token)[0] == 200
 
 
+# -- a restricted namespace ------------------------------------------------------------------------------------------
+
+
+def pods_of_chart(helm: Path, values: Json) -> dict[str, Json]:
+    """The pods of the Deployments, and that of `helm test`, by name."""
+    items = template(helm, CHART, values, "--no-hooks=false")
+    specs = {item["metadata"]["name"]: item["spec"] for item in items if item["kind"] == "Pod"}
+    specs |= {i["metadata"]["name"]: i["spec"]["template"]["spec"] for i in items if i["kind"] == "Deployment"}
+    return {
+        name: {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        for name, spec in specs.items()
+    }
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING | {"hostNetwork": False}], ids=["defaults", "everything"])
+def test_the_restricted_standard_admits_every_pod(server: Real, newest: Path, values: Json) -> None:  # noqa: F811
+    pods = pods_of_chart(newest / "helm", values)
+    assert pods.keys() == {"poseidon", "poseidon-test", *(["poseidon-jobs"] if values else [])}
+    path = f"/api/v1/namespaces/{RESTRICTED}/pods"
+    assert {name: refusal(server.api, item, path) for name, item in pods.items()} == dict.fromkeys(pods, "")
+    host = pods_of_chart(newest / "helm", values | {"hostNetwork": True})["poseidon"]
+    assert "violates PodSecurity" in refusal(server.api, host, path)
+
+
 # -- the life of a release -------------------------------------------------------------------------------------------
 
 
 def test_the_life_of_a_release_on_a_server(server: Real, both: Path, tmp_path: Path) -> None:  # noqa: F811
-    it = installation(server, both, tmp_path)
+    """In a restricted namespace; the lease is in kube-system."""
+    it = installation(server, both, tmp_path, RESTRICTED)
     queue = {"apiVersion": "poseidon.io/v1", "kind": "Queue", "metadata": {"name": "q"}, "spec": {"weight": 2}}
     try:
         it.helm("install", "poseidon", str(CHART))
         (first,) = it.run_pods(1)
         server.create(pod("a"))
         it.until_bound("a")
-        leases = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
-        lease = it.api("GET", f"{leases}/poseidon")
-        assert json.loads(lease["metadata"]["annotations"][LEADER])["pod"] == f"{NAMESPACE}/{first.name}"
+        lease = it.api("GET", f"{_LEASES}/poseidon")
+        assert json.loads(lease["metadata"]["annotations"][LEADER])["pod"] == f"{it.namespace}/{first.name}"
         it.test_pod()
 
         it.helm("upgrade", "poseidon", str(CHART), '--set-json=schedulerName=["poseidon","batch"]')
@@ -323,15 +357,15 @@ def test_the_life_of_a_release_on_a_server(server: Real, both: Path, tmp_path: P
         server.create(pod("b", scheduler="batch"))
         it.until_bound("b")
         misspelt = pod("c", scheduler="batch", metadata={"annotations": {"poseidon.io/gang-mn": "2"}})
-        eventually(lambda: refusal(it, misspelt), "a policy for pods of both schedulers")
-        assert "did you mean poseidon.io/gang-max or poseidon.io/gang-min?" in refusal(it, misspelt)
+        eventually(lambda: refusal(it.api, misspelt), "a policy for pods of both schedulers")
+        assert "did you mean poseidon.io/gang-max or poseidon.io/gang-min?" in refusal(it.api, misspelt)
         server.create(queue)  # somebody has to write its status
-        eventually(lambda: answers(server, f"{leases}/poseidon-queues-poseidon"), "a lease for queues")
+        eventually(lambda: answers(server, f"{_LEASES}/poseidon-queues-poseidon"), "a lease for queues")
 
         it.helm("rollback", "poseidon", "1")
         (third,) = it.run_pods(1)
         assert third.name != second.name
-        eventually(lambda: not refusal(it, misspelt), "a policy for pods of one scheduler")
+        eventually(lambda: not refusal(it.api, misspelt), "a policy for pods of one scheduler")
         server.create(pod("d"))
         it.until_bound("d")
         revisions = json.loads(it.helm("history", "poseidon", "--output=json"))
@@ -348,13 +382,13 @@ def test_the_life_of_a_release_on_a_server(server: Real, both: Path, tmp_path: P
     finally:
         it.stop()
         it.remove("helm")
-        server.delete(PODS_OF_USERS, "a", "b", "d")
+        server.delete(PODS, "a", "b", "d")
 
 
-def refusal(it: Installation, item: Json) -> str:
+def refusal(api: Api, item: Json, path: str = PODS) -> str:
     """What the server says about a pod; empty: it accepts it. A policy does not say when it is in force."""
     try:
-        it.api("POST", f"{PODS_OF_USERS}?dryRun=All", item)
+        api("POST", f"{path}?dryRun=All", item)
     except ApiError as error:
         return error.body
     return ""

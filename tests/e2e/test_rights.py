@@ -18,7 +18,6 @@ from uuid import uuid4
 import pytest
 import yaml
 
-from deploy.generate import KUSTOMIZE
 from poseidon_py.state.gangs.by_owner import JOB_SETS, JOBS
 from poseidon_py.state.gangs.owner_kinds import KIND_OF, KNOWN_KINDS, LEADER_WORKER_SETS, OWNER_KINDS, SUSPENDABLE
 from tests.e2e.api import Json, View
@@ -105,18 +104,6 @@ def server(guarded: Guarded) -> Real:
 def shared_scheduler(server: Real, tmp_path_factory: pytest.TempPathFactory) -> SharedScheduler:
     """Required by `schedule`, which stops it first; not used here."""
     return SharedScheduler(server, tmp_path_factory.mktemp("scheduler"))
-
-
-def test_a_namespace_that_demands_restricted_pods_takes_the_chart(backend: Backend) -> None:
-    metadata = {"name": "strict", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
-    backend.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    files = ("base/poseidon.yaml", "components/jobs-controller/added.yaml")
-    items = [item for name in files for item in yaml.safe_load_all((KUSTOMIZE / name).read_text())]
-    templates = [item["spec"]["template"] for item in items if item["kind"] == "Deployment"]
-    assert len(templates) == 2
-    for at, template in enumerate(templates):
-        pod = {"apiVersion": "v1", "kind": "Pod", **template, "metadata": {"name": f"p{at}", **template["metadata"]}}
-        backend.api("POST", "/api/v1/namespaces/strict/pods?dryRun=All", pod)
 
 
 def test_exactly_the_needed_requests_are_allowed(guarded: Guarded, backend: Backend, schedule: Schedule) -> None:
