@@ -32,13 +32,14 @@ from poseidon_py.kube.client import (
     MalformedAnswerError,
     QuietError,
     TooLargeError,
+    UnreachableError,
     api_error,
 )
 from poseidon_py.kube.lines import Lines
 from poseidon_py.kube.objects import ListMetadata, Metadata, ObjectList, Status, WatchEvent
 from poseidon_py.metrics.metrics import ProcessMetrics
-from poseidon_py.util.backoff import Backoff
 from poseidon_py.util.decoding import Decoder, MalformedError, decode_json
+from poseidon_py.util.retries import Retries
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,9 @@ _FORBIDDEN = 403
 _NOT_FOUND = 404
 _SHORT = 5.0
 """Seconds; a watch that ends earlier without an event is retried with growing delays."""
+_UNREACHED, _ANSWERED, _COMPACTED = "unreached", "answered", "compacted"
+LONGEST = {_UNREACHED: 5.0, _ANSWERED: 30.0, _COMPACTED: 30.0}
+"""Maximum of seconds before a request is repeated. Those to a server that is not reached cost it nothing."""
 _RELIST = 60.0
 """Minimum of seconds between two lists that are due to undecodable events."""
 _EMPTY_PAGES = 20
@@ -140,7 +144,7 @@ class Watch(Generic[T]):
         self._sleep = sleep
         self._monotonic = monotonic
         self._rng = rng
-        self._backoff = Backoff(0.5, 30.0, rng)
+        self._retries = Retries(0.5, LONGEST, rng)
         item: Any = kind.item
         self._event: Decoder[WatchEvent[T]] = Decoder(WatchEvent[item], "event")
         self._list_of: Decoder[ObjectList[T]] = Decoder(ObjectList[item], "list")
@@ -185,26 +189,23 @@ class Watch(Generic[T]):
                 log.info("the history of %s was compacted, listing again", self._kind.name)
                 self._metrics.watch_restarts.labels(self._kind.name, "gone").inc()
                 self._version = ""
-                if self._backoff.attempts:
-                    await self._sleep(self._backoff.next())
-                self._backoff.attempts += 1
+                if delay := self._retries.delay(_COMPACTED, first_at_once=True):
+                    await self._sleep(delay)
             except KubeError as error:
-                delay = self._backoff.next()
+                delay = self._retries.delay(_UNREACHED if isinstance(error, UnreachableError) else _ANSWERED)
                 code = error.code if isinstance(error, ApiError) else 0
                 if code == _BAD_REQUEST:
                     self._version = ""  # the version may be invalid
                 remedy = "; allow list and watch in the ClusterRole (docs/rbac.md)" if code == 403 else ""
-                denied = code in (_FORBIDDEN, _NOT_FOUND)
-                fails = denied or self._fails_for_long(error)
+                fails = code in (_FORBIDDEN, _NOT_FOUND) or self._fails_for_long(error)
                 fails = fails and not self._known  # what was listed stays known: a server that starts has no roles yet
                 if fails:
                     self._note(f"cannot watch {self._kind.name}: {error}{remedy}", listed=bool(self._kind.without))
                 if fails and self._kind.without:
                     self._go_without(error, remedy)
                 else:
-                    log.warning(
-                        "the watch of %s broke: %s; retrying in %.1f s%s", self._kind.name, error, delay, remedy
-                    )
+                    level = logging.WARNING if self._retries.news((type(error), code)) else logging.DEBUG
+                    log.log(level, "the watch of %s broke: %s; retrying in %.1f s%s", self.name, error, delay, remedy)
                 self._metrics.watch_restarts.labels(self._kind.name, "error").inc()
                 await self._sleep(delay)
 
@@ -311,14 +312,14 @@ class Watch(Generic[T]):
                     too_long = lines.skipped
                     self._drop("it is too long")
                 if self._version != version:
-                    self._backoff.reset()
+                    self._retries.succeed()
         except QuietError:
             end = "quiet"
         self._metrics.watch_restarts.labels(self._kind.name, end).inc()
         if self._version != version or self._monotonic() - began >= _SHORT:
-            self._backoff.reset()
+            self._retries.succeed()
         else:
-            await self._sleep(self._backoff.next())  # the server ended the watch at once
+            await self._sleep(self._retries.delay(_ANSWERED))  # the server ended the watch at once
 
     def _take(self, lines: bytes) -> None:
         try:

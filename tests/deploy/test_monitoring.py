@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from deploy.generate import CHART
+from poseidon_py.kube.list_watch import LONGEST
 from poseidon_py.metrics.declarations import Stability
 from poseidon_py.metrics.table import TABLE
 from tests.deploy.conftest import Json, Render, of_kind, the
@@ -103,6 +104,13 @@ def test_the_rule_names_the_paragraphs(render: Render):
     ]
     assert all(rule["annotations"].pop("runbook_url") == f"https://a/b.md#{rule['alert'].lower()}" for rule in rules)
     assert rules == [rule for rule in alerts() if rule["alert"] != "PoseidonUsageOld"]
+
+
+def test_a_watch_that_always_fails_is_an_alert():
+    """However slowly it is retried."""
+    (rule,) = (each for each in alerts() if each["alert"] == "PoseidonWatchesFail")
+    slowest = 1 / max(LONGEST.values())
+    assert slowest / 2 < float(rule["expr"].rpartition("> ")[2]) < slowest
 
 
 # -- dashboards ------------------------------------------------------------------------------------------------------

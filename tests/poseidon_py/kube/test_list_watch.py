@@ -92,6 +92,33 @@ async def test_a_server_that_always_answers_410_is_queried_with_delays():
     assert slept == sorted(slept)
 
 
+async def test_after_an_outage_the_list_does_not_wait():
+    """A server that has been started anew has no history: it answers 410 to the first watch that reaches it."""
+    refused = [("watch", UnreachableError("refused"))] * 8
+    script, log, slept, _ = await play(
+        ("page", page(A)), *refused, ("watch", GoneError(410, "", "")), ("page", page(B, version="40"))
+    )
+    assert slept == [0.375, 0.75, 1.5, 3.0, 3.75, 3.75, 3.75, 3.75]  # at most 5 s, times 0.75; none after the answer
+    assert log[-1] == ("listed", ["uid-b"])
+    assert script.asked[-1][1]["resourceVersion"] == "40"
+
+
+async def test_the_first_error_that_a_server_answers_after_an_outage_has_a_short_delay():
+    """It may be a 403, until it has loaded its roles."""
+    refused = [("watch", UnreachableError("refused"))] * 8
+    _, _, slept, _ = await play(("page", page(A)), *refused, *[("watch", ApiError(403, "Forbidden", "no"))] * 7)
+    assert slept[8:] == [0.375, 0.75, 1.5, 3.0, 6.0, 12.0, 22.5]  # at most 30 s, times 0.75
+
+
+async def test_each_kind_of_error_is_a_warning_once_until_a_watch_brings_something(caplog):
+    caplog.set_level(logging.DEBUG)
+    refused, denied, busy = UnreachableError("refused"), ApiError(403, "", "no"), BusyError(500, "", "")
+    errors = (refused, denied, refused, busy, denied, busy, refused)
+    await play(("page", page(A)), *[("watch", error) for error in errors], ("watch", [bookmark("11"), refused]))
+    levels = [record.levelname for record in caplog.records if "broke" in record.message]
+    assert levels == ["WARNING", "WARNING", "DEBUG", "WARNING", "DEBUG", "DEBUG", "DEBUG", "WARNING"]
+
+
 async def test_a_list_that_expires_half_way_starts_again():
     _, log, _, _ = await play(("page", page(A, token="x")), ("page", GoneError(410, "Expired", "")), ("page", page(B)))
     assert log[-2:] == [("observe", "b"), ("listed", ["uid-b"])]
