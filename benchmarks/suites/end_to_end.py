@@ -6,15 +6,13 @@ import asyncio
 import math
 import shlex
 import time
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
-import uvloop
 
 from benchmarks.demo.checks import run_checks
-from benchmarks.demo.children import ChildError, environment
+from benchmarks.demo.children import environment
 from benchmarks.demo.evidence import gather
 from benchmarks.demo.progress import percentiles
 from benchmarks.demo.stack import Stack
@@ -25,15 +23,11 @@ from benchmarks.harness.series import Series, cdf, timeline
 from benchmarks.harness.specs import Case
 from benchmarks.live import session
 from benchmarks.live.companions import Companions, Kind, run_pods
-from benchmarks.live.perf.comparing import SCHEDULER, Rivalry, compare
-from benchmarks.live.perf.sizes import parse
+from benchmarks.live.perf.comparing import BLIND, SCHEDULER, executed, measure_compared
 from benchmarks.live.processes import cpu_seconds, family, resident_mib
 from benchmarks.live.session import Pods
-from poseidon_py.kube.client import KubeError
-from poseidon_py.kube.credentials import CredentialsError
 from poseidon_py.util.process.child_process import PYTHON
 
-BLIND = "blind"
 _FROM_START = "beforehand", "restart"
 """Modes in which the scheduler starts once all pods exist."""
 
@@ -62,7 +56,7 @@ def measure(case: Case, options: Options) -> Sample:
     start the first of them slow the server down for the rest, but hardly so in a short burst."""
     extra, sizes = options.extra, case.sizes
     if sizes["mode"] == "perf":
-        return _compared(case, options)
+        return measure_compared(sizes, options)
     run = _Run(
         nodes=options.scaled(sizes["nodes"]),
         pods=options.scaled(sizes["pods"], 2),
@@ -84,29 +78,7 @@ def measure(case: Case, options: Options) -> Sample:
     if run.against and bool(run.start) is not (run.mode in _FROM_START):
         remedy = "give --start COMMAND, too" if run.mode in _FROM_START else "start it before, without --start"
         raise CannotMeasureError(f"`{run.mode}` cannot measure that scheduler so: {remedy}")
-    return _executed(_measure(run))
-
-
-def _compared(case: Case, options: Options) -> Sample:
-    """A case in the shape of scheduler_perf."""
-    extra = options.extra
-    kubeconfig, against, start = (extra.get(name) for name in ("kubeconfig", "against", "start"))
-    if start and not against:
-        raise CannotMeasureError("--start needs --against: the schedulerName of the pods of what it starts")
-    if against and not kubeconfig and not start:
-        raise CannotMeasureError("--against needs --kubeconfig, the cluster in which that scheduler runs, or --start")
-    if against == SCHEDULER:
-        raise CannotMeasureError(f"--against {SCHEDULER} is what is measured anyway; give another scheduler")
-    sizes = parse(case.sizes, options)
-    return _executed(compare(Rivalry(sizes, options.seed, Path(kubeconfig) if kubeconfig else None, against, start)))
-
-
-def _executed(measuring: Coroutine[None, None, Sample]) -> Sample:
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(measuring)
-    except (ChildError, KubeError, CredentialsError) as error:
-        raise CannotMeasureError(str(error)) from error
+    return executed(_measure(run))
 
 
 async def _measure(run: _Run) -> Sample:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from poseidon_py.devices.capacity import Consumption, consumption, fits
 from poseidon_py.devices.device_requests import Alternative, ClaimRequests, Constraint, Request, Selection
-from poseidon_py.devices.inventory import CounterKey, DeviceId, ListedDevice, NodeDevices, Shape
+from poseidon_py.devices.inventory import CounterKey, DeviceId, ListedDevice, NodeDevices
 from poseidon_py.devices.objects import MAX_RESULTS
 
 STEPS = 100_000
@@ -37,8 +37,8 @@ class SearchLimitError(Exception):
     """The search has ended without an answer."""
 
 
-Suits = Callable[[Selection, Shape], bool]
-"""Whether the selectors of a selection hold for a shape. Raises SelectionError."""
+Suits = Callable[[Selection, ListedDevice], bool]
+"""Whether the selectors of a selection hold for a device. Raises SelectionError."""
 
 
 @dataclass(slots=True)
@@ -188,7 +188,7 @@ class _Search:
         suitable: dict[int, dict[str, int]] = {}
         everything = []
         for at, device in enumerate(self._devices):
-            if not self._suits(asked.selection, device.shape):
+            if not self._suits(asked.selection, device):
                 continue
             taken = consumption(device, asked)
             if taken is None or not (asked.admin or fits(device, self._used[at] or {}, taken)):

@@ -1,10 +1,9 @@
 """All that is known of devices: what there is, what is in use, and what of it fits a pod on a node. No I/O, no pods."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from poseidon_py.devices.allocator import SearchLimitError, SelectionError, Solution, allocate
+from poseidon_py.devices.allocator import SelectionError, Solution, allocate
 from poseidon_py.devices.column_names import SERVED
 from poseidon_py.devices.columns import (
     Amounts,
@@ -14,6 +13,7 @@ from poseidon_py.devices.columns import (
     count,
     is_simple,
 )
+from poseidon_py.devices.copies import CopyCounter
 from poseidon_py.devices.device_requests import ClaimRequests, Selection, requests_of, selectors_of
 from poseidon_py.devices.holdings import Held, Holdings
 from poseidon_py.devices.inventory import CounterKey, Inventory, ListedDevice, NodeDevices, PoolId, Shape
@@ -29,8 +29,6 @@ from poseidon_py.kube.objects import InvalidField, micros
 
 UNLIMITED = 2**40
 """Amount of a column that a node does not limit."""
-_COPIES = 64
-"""Copies of a kind that are counted at most."""
 
 
 @dataclass(slots=True)
@@ -64,6 +62,7 @@ class DeviceBook:
     """Column of each set."""
     _copies: dict[str, dict[Kind, int]] = field(default_factory=dict)
     """Node -> kind -> further copies that fit, until something changes there."""
+    _copy_counter: CopyCounter = field(default_factory=CopyCounter)
     refused: set[Kind] = field(default_factory=set)
     """Kinds that did not get devices where their columns said they would: they are counted one by one."""
 
@@ -224,7 +223,7 @@ class DeviceBook:
             [*claims],
             devices,
             self.holdings.use,
-            self.selectors.suits,
+            known.suits,
             counters_left=self.counters_left(devices),
             rank=lambda device: known.mask(device).bit_count(),
         )
@@ -234,24 +233,14 @@ class DeviceBook:
         here = self._copies.setdefault(node, {})
         found = here.get(kind)
         if found is None:
-            found = here[kind] = self._count_copies(node, labels, claims)
+            found = here[kind] = self._copy_counter.copies(
+                claims,
+                self.on(node, labels),
+                self.holdings.use,
+                self.known.suits,
+                lambda many: self.allocate(node, labels, many),
+            )
         return found
-
-    def _count_copies(self, node: str, labels: Mapping[str, str], claims: tuple[ClaimRequests, ...]) -> int:
-        devices = self.on(node, labels).devices
-        bound = _COPIES if any(device.shareable for device in devices) else min(_COPIES, len(devices))
-
-        def fit(copies: int) -> bool:
-            try:
-                return self.allocate(node, labels, claims * copies) is not None
-            except (SelectionError, SearchLimitError):
-                return False
-
-        # where some number of copies fits, every smaller number does
-        some = 0
-        while some < bound and fit(min(2 * some, bound) or 1):
-            some = min(2 * some, bound) or 1
-        return some + bisect_left(range(some + 1, min(2 * some, bound + 1)), True, key=lambda copies: not fit(copies))
 
     # -- columns --------------------------------------------------------------------------------------------------
 

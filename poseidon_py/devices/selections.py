@@ -153,6 +153,8 @@ class Memberships:
         """Each set that is counted -> its bit."""
         self._devices: dict[PoolId, tuple[ListedDevice, ...]] = {}
         self._mask: dict[ListedDevice, int] = {}
+        self._faulty: set[ListedDevice] = set()
+        """Devices for which some expression has an error."""
         self._alike: Counter[tuple[int, bool]] = Counter()
         """Bits of sets, and whether it is not a whole device of one node -> number of such devices."""
 
@@ -161,6 +163,7 @@ class Memberships:
         before = self._alike.keys() | set()
         for device in self._devices.pop(pool, ()):
             self._forget(device)
+            self._faulty.discard(device)
         self._devices[pool] = tuple(devices)
         for device in self._devices[pool]:
             bits = (1 << bit for selection, bit in self.number.items() if self._is_in(selection, device))
@@ -177,6 +180,15 @@ class Memberships:
                 self._forget(device)
                 self._note(device, mask | 1 << bit)
         return True
+
+    def suits(self, selection: Selection, device: ListedDevice) -> bool:
+        """Whether the expressions of a selection hold for a device, whatever its taints. Raises SelectionError.
+
+        Of a set that is counted it is known already, unless taints or an error may be why a device is not in it."""
+        bit = self.number.get(selection)
+        if bit is None or device.taints or device in self._faulty or device not in self._mask:
+            return self._selectors.suits(selection, device.shape)
+        return bool(self._mask[device] >> bit & 1)
 
     def _note(self, device: ListedDevice, mask: int) -> None:
         self._mask[device] = mask
@@ -211,6 +223,7 @@ class Memberships:
         try:
             return selection.tolerates(device.taints) and self._selectors.suits(selection, device.shape)
         except SelectionError:
+            self._faulty.add(device)
             return False
 
 

@@ -46,15 +46,15 @@ async def churn(kube: Kube, about: Churn, scheduler: str) -> None:
                 await asyncio.sleep(about.every)
     finally:
         if about.node:
-            await _delete(kube, f"{_NODES}/{_NAME}")
+            await delete(kube, f"{_NODES}/{_NAME}")
 
 
 async def _delete_all(kube: Kube, about: Churn, pod: str) -> None:
-    await _delete(kube, f"{PODS}/{pod}")
+    await delete(kube, f"{PODS}/{pod}")
     if about.node:
-        await _delete(kube, f"{_NODES}/{_NAME}")
+        await delete(kube, f"{_NODES}/{_NAME}")
     if about.service:
-        await _delete(kube, f"{SERVICES}/{_NAME}")
+        await delete(kube, f"{SERVICES}/{_NAME}")
 
 
 async def delete_pods(kube: Kube, names: Sequence[str], per_second: float) -> None:
@@ -62,10 +62,11 @@ async def delete_pods(kube: Kube, names: Sequence[str], per_second: float) -> No
     began = time.monotonic()
     for number, name in enumerate(names):
         await asyncio.sleep(max(0.0, began + number / per_second - time.monotonic()))
-        await _delete(kube, f"{PODS}/{name}")
+        await delete(kube, f"{PODS}/{name}")
 
 
-async def _delete(kube: Kube, path: str) -> None:
+async def delete(kube: Kube, path: str) -> None:
+    """Deletes an object at once, if it is there."""
     with suppress(ApiError):  # it has gone
         await kube.call("DELETE", path, _NOW)
 

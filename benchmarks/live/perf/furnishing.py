@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from benchmarks.harness.runner import CannotMeasureError
+from benchmarks.live.perf.claims import COLLECTIONS, settled
 from benchmarks.live.perf.sizes import PerfSizes
 from benchmarks.live.perf.templates import HIGH, SERVICE
 from benchmarks.live.session import LABEL, in_parallel, remove_labelled
@@ -57,6 +58,9 @@ class Furnishing:
             )
             version = await self._served(_GROUPS, _GROUP_VERSIONS, {"podgroups": "PodGroup"}, enable)
             self._groups = f"{_GROUPS}/{version}"
+        if sizes.claims is not None:
+            kinds = {"resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim"}
+            await self._served("resource.k8s.io", ("v1",), kinds, "use Kubernetes 1.34 or later")
         if sizes.jobs:
             await self._queues()
 
@@ -82,8 +86,12 @@ class Furnishing:
             paths.append(f"/apis/{self._kueue}{NAMESPACE if namespaced else ''}/{plural}")
         if self._groups:
             paths.append(f"/apis/{self._groups}{NAMESPACE}/podgroups")
+        paths += COLLECTIONS if self._sizes.claims is not None else ()
         for path in paths:
             await self._clear(path)
+        if self._sizes.claims is not None:
+            with suppress(TimeoutError):
+                await settled(self._kube, _PATIENCE)
         for name in (LABEL, f"{LABEL}-churn"):  # API servers may not delete collections of Services
             with suppress(ApiError):
                 await self._kube.call("DELETE", f"{SERVICES}/{name}")

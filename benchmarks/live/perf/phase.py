@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 
-from benchmarks.demo.progress import Progress, percentiles
+from benchmarks.demo.progress import Pod, Progress, percentiles
 from benchmarks.harness.results import Check
 from benchmarks.harness.runner import CannotMeasureError
-from benchmarks.live.perf.background import CHURN, churn, delete_pods, first_admission
+from benchmarks.live.perf.background import CHURN, churn, delete, delete_pods, first_admission
+from benchmarks.live.perf.claims import CaseClaims
 from benchmarks.live.perf.furnishing import JOBS, PODS, QUEUE, QUEUE_LABEL, Furnishing
 from benchmarks.live.perf.sizes import PerfSizes
 from benchmarks.live.perf.templates import PART, TEMPLATES
@@ -33,11 +34,13 @@ _WINDOW_SECONDS = 1.0
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Figures of one scheduler. binds: seconds since the start, ascending, one for each measured pod; latencies: from
-    the request to create a pod to its bind, ascending, seconds; checks: what was right."""
+    the request to create a pod to its bind, ascending, seconds; checks: what was right; cpu: CPU seconds from the start
+    to the last bind, of the scheduler's process and of those that it has started."""
 
     binds: list[float]
     latencies: list[float]
     checks: list[Check]
+    cpu: tuple[float, float] = (0.0, 0.0)
 
     @property
     def per_second(self) -> float:
@@ -56,7 +59,7 @@ class Outcome:
 
 class Phase:
     """The pods of one scheduler on a server that has the nodes of the case. start and stop: of the scheduler; check:
-    raises an error if it has exited."""
+    raises an error if it has exited; cpu: as Outcome's, so far."""
 
     def __init__(
         self,
@@ -67,11 +70,15 @@ class Phase:
         start: Callable[[], Awaitable[None]],
         stop: Callable[[], Awaitable[None]],
         check: Callable[[], None],
+        cpu: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0),
     ) -> None:
         self._kube, self._sizes, self._scheduler = kube, sizes, scheduler
-        self._start, self._stop, self._check = start, stop, check
+        self._start, self._stop, self._check, self._cpu = start, stop, check, cpu
         self._furnishing = Furnishing(kube, sizes, synthetic)
-        self._progress = Progress(kube, scheduler, PART)
+        self._progress = Progress(kube, scheduler, PART, observe=self._observed)
+        self._claims = CaseClaims(kube, sizes.claims, scheduler, sizes.pods) if sizes.claims is not None else None
+        self._on: dict[str, str] = {}  # UID of a bound pod -> its node
+        self._awaited: dict[str, asyncio.Event] = {}  # by UID: set when the pod is bound
         self._asked: dict[str, float] = {}  # by UID: when the creation of a measured pod was asked for
         self._nodes: list[str] = []
 
@@ -79,9 +86,12 @@ class Phase:
         """Everything, from an empty server to an empty server."""
         sizes = self._sizes
         self._nodes = await node_names(self._kube)
-        watching = asyncio.create_task(self._progress.run())
+        watching = [asyncio.create_task(self._progress.run())]
         try:
             await self._furnishing.prepare()
+            if self._claims is not None:
+                await self._claims.prepare(self._nodes)
+                watching.append(asyncio.create_task(self._claims.follow()))
             await self._furnishing.groups(
                 self._group(INITIAL), _groups(sizes.initial, sizes.initial_members), 0, sizes.disruption
             )
@@ -93,24 +103,57 @@ class Phase:
             await self._furnishing.groups(self._group(MEASURED), _groups(sizes.pods, sizes.of_gang), sizes.of_gang)
             await asyncio.sleep(_SETTLE_SECONDS)
             async with self._meanwhile():
+                before = self._cpu()
                 began = await (self._by_jobs() if sizes.jobs else self._directly())
                 await self._until_bound(MEASURED, sizes.pods)
+                used = self._cpu()
             binds = sorted(at - began for at in self._bound(MEASURED).values())
             latencies = sorted(
                 at - self._asked.get(uid, self._progress.pods[uid].created_at)
                 for uid, at in self._bound(MEASURED).items()
             )
-            return Outcome(binds, latencies, await self._checks())
+            cpu = used[0] - before[0], used[1] - before[1]
+            return Outcome(binds, latencies, await self._checks(), cpu)
         finally:
             await self._stop()
-            await end_tasks(watching)
+            await end_tasks(*watching)
             await self._furnishing.remove()
 
     async def _directly(self) -> float:
         """Creates the measured pods. Returns when the first was asked for."""
         began = time.monotonic()
-        await self._create(MEASURED, self._sizes.template, self._sizes.pods, self._sizes.of_gang)
+        if self._sizes.claims is not None and self._sizes.claims.at_once:
+            await self._in_turn(self._sizes.claims.at_once)
+        else:
+            await self._create(MEASURED, self._sizes.template, self._sizes.pods, self._sizes.of_gang)
         return began
+
+    async def _in_turn(self, at_once: int) -> None:
+        """Creates the measured pods, so many at once, each when an earlier one was bound and deleted."""
+        numbers = iter(range(self._sizes.pods))
+
+        async def worker() -> None:
+            for number in numbers:
+                uid = await self._create_one(MEASURED, self._sizes.template, number)
+                if uid not in self._on:
+                    event = self._awaited.setdefault(uid, asyncio.Event())
+                    try:
+                        await asyncio.wait_for(event.wait(), _PATIENCE)
+                    except TimeoutError:
+                        self._check()
+                        raise CannotMeasureError(
+                            f"{self._scheduler}: pod {number} was not bound within {_PATIENCE:.0f} s"
+                        ) from None
+                await delete(self._kube, f"{PODS}/{self._name(MEASURED, number)}")
+
+        await asyncio.gather(*(worker() for _ in range(at_once)))
+
+    def _observed(self, change: str, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        if pod.spec.node and uid not in self._on:
+            self._on[uid] = pod.spec.node
+            if (event := self._awaited.pop(uid, None)) is not None:
+                event.set()
 
     async def _by_jobs(self) -> float:
         """Creates suspended Jobs that have the measured pods. Returns when the first was admitted."""
@@ -141,16 +184,22 @@ class Phase:
         """Creates pods, those that are bound evenly on all nodes. members: of each group."""
 
         async def one(number: int) -> None:
-            group = f"{self._group(part)}-{number // members}" if members else ""
-            node = self._nodes[number % len(self._nodes)]
-            name = self._name(part, number)
-            pod = TEMPLATES[template].pod(name, part, self._scheduler, node, group, bound=bound)
-            asked = time.monotonic()
-            answer = orjson.loads(await self._kube.call("POST", PODS, orjson.dumps(pod)))
-            if part == MEASURED:
-                self._asked[answer["metadata"]["uid"]] = asked
+            await self._create_one(part, template, number, members, bound=bound)
 
         await in_parallel(one, range(count))
+
+    async def _create_one(self, part: str, template: str, number: int, members: int = 0, *, bound: bool = False) -> str:
+        """Returns its UID."""
+        group = f"{self._group(part)}-{number // members}" if members else ""
+        node = self._nodes[number % len(self._nodes)]
+        pod = TEMPLATES[template].pod(self._name(part, number), part, self._scheduler, node, group, bound=bound)
+        if part == MEASURED and self._claims is not None:
+            self._claims.add_to(pod, number)
+        asked = time.monotonic()
+        uid: str = orjson.loads(await self._kube.call("POST", PODS, orjson.dumps(pod)))["metadata"]["uid"]
+        if part == MEASURED:
+            self._asked[uid] = asked
+        return uid
 
     def _group(self, part: str) -> str:
         return f"{self._scheduler}-{part}"
@@ -210,6 +259,8 @@ class Phase:
         await asyncio.sleep(_SETTLE_SECONDS)
         bound = len(self._bound(MEASURED))
         checks = [Check("every measured pod was bound", bound == sizes.pods, f"{bound} of {sizes.pods}")]
+        if self._claims is not None:
+            checks += self._claims.checks({uid: self._on[uid] for uid in self._bound(MEASURED)})
         if sizes.waiting:
             waiting = [pod for pod in pods.values() if pod.kind == WAITING]
             stayed = sum(pod.bound_at is None for pod in waiting)

@@ -27,6 +27,22 @@ class Churn:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimSizes:
+    """What the measured pods claim, on nodes of so many devices each.
+
+    kind: of device_objects.KINDS. running: the share of the devices that running pods have beforehand, but for those of
+    `left` claims at least. at_once: so many pods come at once, and each goes when it is bound, upon which the next
+    comes; 0: all come at once, and stay.
+    """
+
+    kind: str
+    devices: int = 10
+    running: float = 0.0
+    left: int = 0
+    at_once: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PerfSizes:
     """A case. Pods are counts, templates names in templates.py.
 
@@ -34,7 +50,7 @@ class PerfSizes:
     are there before the measured ones. deleted_per_second: of the initial pods, meanwhile. members, gangs: of the
     measured pods, one of the two; initial_members: of initial pods. disruption: single or all, of the groups of
     initial pods. service: whether all pods belong to one. jobs: if not 0, the measured pods are those of so many
-    suspended Jobs in a queue of Kueue.
+    suspended Jobs in a queue of Kueue. claims: None: the measured pods claim no devices.
     """
 
     nodes: int
@@ -53,6 +69,7 @@ class PerfSizes:
     churn: Churn | None = None
     service: bool = False
     jobs: int = 0
+    claims: ClaimSizes | None = None
 
     @property
     def of_gang(self) -> int:
@@ -83,4 +100,6 @@ def parse(sizes: Mapping[str, Any], options: Options) -> PerfSizes:
             given[whole] -= given[whole] % given[part]
     if "churn" in given:
         given["churn"] = Churn(**given["churn"])
+    if "claims" in given:
+        given["claims"] = ClaimSizes(**given["claims"])
     return PerfSizes(**given)

@@ -18,6 +18,7 @@ HIGH = f"{LABEL}-high"
 
 NODES = {
     "standard": NodeShape(cpu="4", memory="32Gi", pods=110),
+    "wide": NodeShape(cpu="64", memory="256Gi", pods=512),
     "giant": NodeShape(cpu="1000", memory="4000Gi", pods=90_000),
 }
 

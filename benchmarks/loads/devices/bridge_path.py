@@ -1,14 +1,14 @@
-"""The bridge's path of pods with device claims, without a server and an engine: observed, described, given devices, written.
+"""The bridge's path of pods with device claims, without a server and an engine.
 
-Objects arrive as JSON, as from watches. Nodes are given in rotation, so that all that is measured is the bridge's; writes
-are answered in memory, and what that costs is left out.
+Objects arrive as JSON, as from watches. Nodes are given in rotation, so that all that is measured is the bridge's;
+writes are answered in memory, and what that costs is left out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import process_time
 from typing import Any
@@ -18,7 +18,6 @@ import orjson
 
 from benchmarks.loads.devices.claim_audit import ClaimAudit
 from benchmarks.loads.devices.device_objects import (
-    API,
     RESOURCE,
     allocation_of,
     claim_of,
@@ -47,8 +46,8 @@ _COLLECTION = "/apis/resource.k8s.io/v1/resourceclaims"
 
 @dataclass(frozen=True, slots=True)
 class PathSpec:
-    """`pods` pods of a kind (device_objects.KINDS) on `nodes` nodes of `devices` devices each. running: the share of the
-    devices that other pods have already."""
+    """`pods` pods of a kind (device_objects.KINDS) on `nodes` nodes of `devices` devices each. running: the share of
+    the devices that other pods have already."""
 
     nodes: int
     pods: int
@@ -151,7 +150,7 @@ class BridgePath:
         try:
             self._make()
             self._observe()
-            self.figures.describe_s = self._timed(self._describe)
+            self.figures.describe_s = _timed(self._describe)
             waiting = [name for name in self._on if "nodeName" not in self._pods[name]["spec"]]
             for first in range(0, len(waiting), _AT_ONCE):
                 await self._round(waiting[first : first + _AT_ONCE])
@@ -235,7 +234,7 @@ class BridgePath:
             for each in pods:
                 store.observe_pod(msgspec.json.decode(each, type=Pod))
 
-        self.figures.observe_s = self._timed(observe)
+        self.figures.observe_s = _timed(observe)
 
     def _tell(self) -> None:
         """The watch of claims."""
@@ -276,7 +275,7 @@ class BridgePath:
                 if prepared is not None:
                     writes.append(prepared)
 
-        figures.choose_s += self._timed(choose)
+        figures.choose_s += _timed(choose)
         before, answered = process_time(), self._answers.seconds
         await asyncio.gather(*writes)
         figures.write_s += process_time() - before - (self._answers.seconds - answered)
@@ -294,13 +293,7 @@ class BridgePath:
                 store.observe_pod(msgspec.json.decode(each, type=Pod))
             self._describe()
 
-        figures.follow_s += self._timed(follow)
-
-    @staticmethod
-    def _timed(call: Any) -> float:
-        began = process_time()
-        call()
-        return process_time() - began
+        figures.follow_s += _timed(follow)
 
     # -- what came of it ------------------------------------------------------------------------------------------
 
@@ -315,6 +308,13 @@ class BridgePath:
 
 _BEHIND = "behind a pod that names the same claim and is placed first"
 """Of a shared claim: its users are told this until the first of them has devices."""
+
+
+def _timed(call: Callable[[], None]) -> float:
+    """CPU seconds."""
+    began = process_time()
+    call()
+    return process_time() - began
 
 
 def _node(name: str) -> Json:
@@ -339,6 +339,3 @@ def measured(spec: PathSpec) -> BridgePath:
         return path
 
     return asyncio.run(run())
-
-
-__all__ = ["API", "BridgePath", "PathFigures", "PathSpec", "measured"]

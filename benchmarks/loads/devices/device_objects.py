@@ -1,7 +1,7 @@
 """Slices, classes, claims and templates of a cluster in which each node has the same devices.
 
-A node has so many devices of the model `new`, two to a rail, and two of the model `old`, which nothing here asks for. So
-pods that ask for one device each can have all devices of the model `new`, and whoever disregards a selector is found.
+A node has so many devices of the model `new`, two to a rail, and two of the model `old`, which nothing here asks for.
+So pods that ask for one device each can have all devices of the model `new`, and whoever disregards a selector is found.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NEW = f'{_ATTRIBUTES}.model == "new"'
 _LARGE = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
 
 KINDS = ("selector", "match", "extended", "shared")
-"""selector: one device, by a selector of the claim; match: two devices of one rail; extended: one device, by the extended
-resource of the class; shared: one device for all pods that name the claim."""
+"""selector: one device, by a selector of the claim; match: two devices of one rail; extended: one device, by the
+extended resource of the class; shared: one device for all pods that name the claim."""
 
 
 def device_count(kind: str) -> int:

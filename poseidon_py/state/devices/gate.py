@@ -283,6 +283,8 @@ class DeviceGate:
     def put_claim(self, claim: ResourceClaim) -> None:
         key, ident = (claim.metadata.namespace, claim.metadata.name), claim.metadata.uid
         before = self.cache.claims.get(key)
+        if before is not None and claim.metadata.resource_version and version_of(before) == version_of(claim):
+            return  # the watch shows what the answer to a write has said
         if before is not None and before.metadata.uid != ident:
             self._gone(before)
         self.cache.put(key, claim)
@@ -385,7 +387,11 @@ class DeviceGate:
 
     def _touch_users(self, known: PodRecord) -> None:
         for key in self.keys(known):
-            self._touch_all(uid for uid in self.cache.users.get(key, ()) if uid != known.uid)
+            claim, users = self.cache.claims.get(key), self.cache.users.get(key, {})
+            has_devices = claim is not None and self.cache.allocation(claim) is not None
+            if has_devices and len(users) > 1 and not self._quotas.resource_of:
+                continue  # the others go where the devices are, and count as nothing, whoever else uses them
+            self._touch_all(uid for uid in users if uid != known.uid)
 
     def _touch_all(self, uids: Iterable[str]) -> None:
         for uid in list(uids):

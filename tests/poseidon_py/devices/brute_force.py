@@ -79,7 +79,7 @@ def amounts(device, option):
 
 
 def _suitable(option, node, use, suits):
-    return [each for each in node.devices if suits(option.selection, each.shape) and _has_capacity(each, option, use)]
+    return [each for each in node.devices if suits(option.selection, each) and _has_capacity(each, option, use)]
 
 
 def _has_capacity(device, option, use):

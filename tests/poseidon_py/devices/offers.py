@@ -3,7 +3,7 @@
 from typing import Any
 
 from poseidon_py.devices.device_requests import Alternative, ClaimRequests, Constraint, Request, Selection
-from poseidon_py.devices.inventory import Inventory, NodeDevices, Shape
+from poseidon_py.devices.inventory import Inventory, ListedDevice, NodeDevices
 from poseidon_py.devices.objects import (
     Attribute,
     CapacityRange,
@@ -97,8 +97,8 @@ def node_with(*devices: SliceDevice, counters: dict[str, int] | None = None) -> 
     return inventory(*slices).on("n", {})
 
 
-def suits(selection: Selection, shape: Shape) -> bool:
-    values = {name.partition("/")[2]: str(value) for name, _, value in shape.attributes}
+def suits(selection: Selection, device: ListedDevice) -> bool:
+    values = {name.partition("/")[2]: str(value) for name, _, value in device.shape.attributes}
     pairs = (each.partition("=") for each in selection.selectors)
     return all(values.get(name) == value for name, _, value in pairs)
 

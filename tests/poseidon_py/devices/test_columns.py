@@ -182,4 +182,4 @@ def test_allocation_is_that_of_the_search():
     book.hold("claim", [Held(grants[0].device.id, None)])
     assert book.allocate("n", {}, kind.claims) is None
     node = book.on("n", {})
-    assert allocate(kind.claims, node, book.holdings.use, book.selectors.suits) is None
+    assert allocate(kind.claims, node, book.holdings.use, book.known.suits) is None

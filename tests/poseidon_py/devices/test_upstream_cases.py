@@ -50,7 +50,7 @@ def given_in_upstream_order(case, book):
     """Allocations as they would be written; None: there are none."""
     asked, node = [book.requests_of(each) for each in case.claims], book.on(case.node, case.labels)
     left = book.counters_left(node)
-    found = allocate(asked, node, book.holdings.use, book.selectors.suits, counters_left=left, rank=None)
+    found = allocate(asked, node, book.holdings.use, book.known.suits, counters_left=left, rank=None)
     if found is None:
         return None
     return [
@@ -93,7 +93,7 @@ def test_packed_allocations_exist_where_upstream_has_one_and_are_valid(name):
     found = book.allocate(case.node, case.labels, asked)
     assert (found is None) == (case.here is None)
     if found is not None:
-        node, suits = book.on(case.node, case.labels), book.selectors.suits
+        node, suits = book.on(case.node, case.labels), book.known.suits
         others = [each for pool in book.inventory.pools() for each in pool.devices if each not in node.devices]
         assert is_valid(asked, as_found(asked, found), node, book.holdings.use, suits=suits, others=others)
 

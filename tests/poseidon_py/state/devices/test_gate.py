@@ -261,3 +261,38 @@ def test_a_claim_that_was_left_behind_is_noticed_whenever_it_comes(fleet):
     assert fleet.touched() == {known.uid}
     demands(fleet, known)
     assert noticed == [("default", "left")]
+
+
+def test_the_users_of_a_claim_with_devices_are_not_described_again_when_one_of_them_is_bound_or_deleted(fleet):
+    """They go where the devices are and count as nothing: otherwise 256 users would have 65,536 descriptions."""
+    fleet.gate.put_claim(claim(on="n1"))
+    pods = [fleet.pod(name, "c") for name in "abc"]
+    fleet.touched()
+    fleet.pod("a", "c", spec={"nodeName": "n1"})
+    assert fleet.touched() == {pods[0].uid}
+    fleet.store.remove_pod(pods[1].uid)
+    assert fleet.touched() == set()
+    fleet.store.remove_pod(pods[0].uid)
+    assert fleet.touched() == {pods[2].uid}, "one that is left alone counts as what it would free"
+
+
+def test_the_users_of_a_claim_without_devices_are_described_again_when_the_first_of_them_goes(fleet):
+    fleet.gate.put_claim(claim())
+    first, second, third = (fleet.pod(name, "c") for name in "abc")
+    fleet.touched()
+    fleet.store.remove_pod(first.uid)
+    assert fleet.touched() >= {second.uid, third.uid}
+
+
+def test_a_version_of_a_claim_that_is_known_changes_nothing(fleet):
+    """The watch shows what the answer to a write has said already."""
+    known, given = fleet.pod("a", "c"), claim(on="n1")
+    given.metadata.resource_version = "7"
+    fleet.gate.put_claim(given)
+    assert fleet.touched() == {known.uid}
+    fleet.gate.put_claim(given)
+    assert fleet.touched() == set()
+    newer = claim(on="n1", users=["uid-a"])
+    newer.metadata.resource_version = "8"
+    fleet.gate.put_claim(newer)
+    assert fleet.touched() == {known.uid}
