@@ -2,8 +2,8 @@
 a scheduler has to do; it decides nothing.
 
 The calls are those of the bridge: the finalizer and the status of a claim, for extended resources the claim and the
-status of the pod as well, then the bind. Like `blind`, it has the bridge's HTTP client and concurrency, and is a process
-of its own: python -m benchmarks.live.blind_claims --kubeconfig F --scheduler-name NAME --kind KIND --devices N
+status of the pod as well, then the bind. Like `blind`, it has the bridge's HTTP client and concurrency, and is a
+process of its own: python -m benchmarks.live.blind_claims --kubeconfig F --scheduler-name NAME --kind KIND --devices N
 """
 
 from __future__ import annotations

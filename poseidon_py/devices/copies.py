@@ -1,8 +1,8 @@
 """How many pods of a kind fit on a node, found by searching: once for all nodes whose devices are alike.
 
 What fits depends, of whole devices without counters, on how many there are of each sort: which requests they suit,
-which values they have of the attributes that constraints name, and whether they are in use. Most nodes of a cluster have
-the same devices, and few states of use, so nearly all answers are known.
+which values they have of the attributes that constraints name, and whether they are in use. Most nodes of a cluster
+have the same devices, and few states of use, so nearly all answers are known.
 """
 
 from bisect import bisect_left

@@ -10,9 +10,9 @@ from poseidon_py.devices.cel import selector
 from poseidon_py.devices.cel.errors import LimitError
 from poseidon_py.devices.device_requests import Selection
 from poseidon_py.devices.objects import SliceDevice
-from poseidon_py.devices.selections import Selectors, names_in
+from poseidon_py.devices.selections import Memberships, Selectors, names_in
 from tests.poseidon_py.devices.cel.outcomes import TABLES
-from tests.poseidon_py.devices.offers import DRIVER, device, inventory, node_with, slice_of
+from tests.poseidon_py.devices.offers import DRIVER, device, inventory, node_with, slice_of, taint
 
 MODEL = f'device.attributes["{DRIVER}"].model == "a"'
 
@@ -104,3 +104,35 @@ def test_results_that_are_shared_are_those_of_each_device():
                 if result != expected.strip('"'):
                     wrong.append((expression, name, expected, result))
     assert wrong == []
+
+
+def test_sets_that_are_counted_say_of_each_device_what_its_selectors_do(evaluations):
+    """Nothing is evaluated again, but for devices with taints or errors, which are in no set for another reason."""
+    selectors = Selectors()
+    known, counted = Memberships(selectors), Selection((MODEL,))
+    node = node_with(
+        device("a", model="a"), device("b", model="b"), device("tainted", model="a", taints=[taint()]), device("faulty")
+    )
+    known.replace(node.devices[0].pool, node.devices)
+    assert known.suits(counted, node.devices[0]), "before it is counted, too"
+    known.add(counted)
+    del evaluations[:]
+    assert [known.suits(counted, each) for each in node.devices[:3]] == [True, False, True]
+    with pytest.raises(SelectionError, match="model"):
+        known.suits(counted, node.devices[3])
+    selectors._results.clear()
+    assert [known.suits(counted, each) for each in node.devices[:2]] == [True, False]
+    assert evaluations == []
+
+
+def test_a_device_without_errors_that_takes_the_place_of_one_with_an_error_is_judged_by_itself():
+    known, counted = Memberships(Selectors()), Selection((MODEL,))
+    before, after = node_with(device("d")), node_with(device("d", model="a"))
+    known.add(counted)
+    for node, outcome in ((before, None), (after, True)):
+        known.replace(node.devices[0].pool, node.devices)
+        if outcome is None:
+            with pytest.raises(SelectionError):
+                known.suits(counted, node.devices[0])
+        else:
+            assert known.suits(counted, node.devices[0]) is outcome
