@@ -124,13 +124,9 @@ class CaseClaims:
 
     async def follow(self) -> None:
         """Notes every change of a claim until cancelled."""
-        page = orjson.loads(await self._kube.page(CLAIMS, {"limit": "5000"}))
-        for item in page["items"]:
-            self._seen.append(orjson.dumps({"type": "ADDED", "object": item}))
-        version = page["metadata"]["resourceVersion"]
         partial = b""
         try:
-            async for piece in self._kube.watch(CLAIMS, {"resourceVersion": version}, _IDLE_TIMEOUT):
+            async for piece in self._kube.watch(CLAIMS, {"resourceVersion": "0"}, _IDLE_TIMEOUT):
                 end = piece.rfind(b"\n") + 1
                 lines, partial = (partial + piece[:end], piece[end:]) if end else (b"", partial + piece)
                 self._seen += lines.splitlines()
