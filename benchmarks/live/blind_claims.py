@@ -91,33 +91,35 @@ class BlindWriter:
     async def run(self, concurrency: int) -> None:
         """Serves all pods of the scheduler that come."""
         names = [node["metadata"]["name"] for node in await listed(self._kube, "/api/v1/nodes")]
-        taken = {
-            (each["pool"], each["device"])
-            for claim in await listed(self._kube, _CLAIMS)
-            for each in ((claim.get("status") or {}).get("allocation") or {}).get("devices", {}).get("results", ())
-        }
+        page = orjson.loads(await self._kube.page(_CLAIMS, {}))
+        for claim in page["items"]:
+            allocation = (claim.get("status") or {}).get("allocation") or {}
+            if results := allocation.get("devices", {}).get("results"):
+                self._of_claim[claim["metadata"]["name"]] = [(each["pool"], each["device"]) for each in results]
+        taken = {device for devices in self._of_claim.values() for device in devices}
         for devices in devices_in_turn(names, self._devices, device_count(self._kind)):
             if not taken.intersection(devices):
                 self._free.put_nowait(devices)
         nodes = cycle(names)
-        tasks = [asyncio.create_task(self._follow_pods()), asyncio.create_task(self._follow_claims())]
+        tasks = [asyncio.create_task(self._follow_pods())]
+        tasks.append(asyncio.create_task(self._follow_claims(page["metadata"]["resourceVersion"])))
         tasks += [asyncio.create_task(self._worker(nodes)) for _ in range(concurrency)]
         try:
             await asyncio.gather(*tasks)
         finally:
             await end_tasks(*tasks)
 
-    async def _events(self, path: str) -> AsyncIterator[_Event]:
+    async def _events(self, path: str, version: str) -> AsyncIterator[_Event]:
         decode = msgspec.json.Decoder(_Event).decode_lines
         partial = b""
-        async for piece in self._kube.watch(path, {"resourceVersion": "0"}, _IDLE_TIMEOUT):  # what is there comes first
+        async for piece in self._kube.watch(path, {"resourceVersion": version}, _IDLE_TIMEOUT):
             end = piece.rfind(b"\n") + 1
             lines, partial = (partial + piece[:end], piece[end:]) if end else (b"", partial + piece)
             for event in decode(lines):
                 yield event
 
     async def _follow_pods(self) -> None:
-        async for event in self._events("/api/v1/pods"):
+        async for event in self._events("/api/v1/pods", "0"):  # those that are there come first
             pod = event.object
             if event.type == "DELETED" or pod.spec.scheduler != self._scheduler or pod.spec.node:
                 continue
@@ -126,9 +128,9 @@ class BlindWriter:
                 self._begun.add(pod.metadata.uid)
                 self._work.put_nowait(pod)
 
-    async def _follow_claims(self) -> None:
+    async def _follow_claims(self, version: str) -> None:
         """What a claim had can be given away again once it has gone."""
-        async for event in self._events(_CLAIMS):
+        async for event in self._events(_CLAIMS, version):
             devices = self._of_claim.pop(event.object.metadata.name, None) if event.type == "DELETED" else None
             if devices is not None:
                 self._free.put_nowait(devices)

@@ -35,6 +35,8 @@ _AMPLE = {"cpu": "1000000", "memory": "10000Ti"}
 _DISRUPTION_MODES = {"single": "Pod", "all": "PodGroup"}
 """The names of v1alpha2."""
 _PATIENCE, _POLL_SECONDS = 30.0, 0.2
+_CLAIM_PATIENCE = 120.0
+"""Seconds for the controllers to free the devices of pods that are gone."""
 
 
 class Furnishing:
@@ -91,7 +93,7 @@ class Furnishing:
             await self._clear(path)
         if self._sizes.claims is not None:
             with suppress(TimeoutError):
-                await settled(self._kube, _PATIENCE)
+                await settled(self._kube, _CLAIM_PATIENCE)
         for name in (LABEL, f"{LABEL}-churn"):  # API servers may not delete collections of Services
             with suppress(ApiError):
                 await self._kube.call("DELETE", f"{SERVICES}/{name}")
