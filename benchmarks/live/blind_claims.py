@@ -47,6 +47,7 @@ class _Metadata(Struct):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    version: str = field(default="", name="resourceVersion")
 
 
 class _Entry(Struct):
@@ -111,12 +112,14 @@ class BlindWriter:
 
     async def _events(self, path: str, version: str) -> AsyncIterator[_Event]:
         decode = msgspec.json.Decoder(_Event).decode_lines
-        partial = b""
-        async for piece in self._kube.watch(path, {"resourceVersion": version}, _IDLE_TIMEOUT):
-            end = piece.rfind(b"\n") + 1
-            lines, partial = (partial + piece[:end], piece[end:]) if end else (b"", partial + piece)
-            for event in decode(lines):
-                yield event
+        while True:  # servers end watches when they like
+            partial = b""
+            async for piece in self._kube.watch(path, {"resourceVersion": version}, _IDLE_TIMEOUT):
+                end = piece.rfind(b"\n") + 1
+                lines, partial = (partial + piece[:end], piece[end:]) if end else (b"", partial + piece)
+                for event in decode(lines):
+                    yield event
+                    version = event.object.metadata.version or version
 
     async def _follow_pods(self) -> None:
         async for event in self._events("/api/v1/pods", "0"):  # those that are there come first

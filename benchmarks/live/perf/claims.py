@@ -124,13 +124,19 @@ class CaseClaims:
 
     async def follow(self) -> None:
         """Notes every change of a claim until cancelled."""
-        partial = b""
+        version = "0"  # what is there comes first
         try:
-            async for piece in self._kube.watch(CLAIMS, {"resourceVersion": "0"}, _IDLE_TIMEOUT):
-                end = piece.rfind(b"\n") + 1
-                lines, partial = (partial + piece[:end], piece[end:]) if end else (b"", partial + piece)
-                self._seen += lines.splitlines()
-            self._seen.append(b'{"type": "END"}')
+            while True:  # servers end watches when they like
+                partial = b""
+                async for piece in self._kube.watch(CLAIMS, {"resourceVersion": version}, _IDLE_TIMEOUT):
+                    end = piece.rfind(b"\n") + 1
+                    lines, partial = (partial + piece[:end], piece[end:]) if end else (b"", partial + piece)
+                    self._seen += lines.splitlines()
+                if self._seen:
+                    last = orjson.loads(self._seen[-1])
+                    if last["type"] == "ERROR":
+                        return
+                    version = last["object"]["metadata"]["resourceVersion"]
         except KubeError as error:
             self._seen.append(orjson.dumps({"type": "ERROR", "object": str(error)}))
 
