@@ -80,7 +80,7 @@ class Forecasts:
 
     def round_ended(self, result: RoundResult, now_us: int) -> None:
         """After each round at `now_us`, microseconds since the epoch."""
-        if len(result.tasks):
+        if len(result.tasks) and self.errors.awaits_starts:
             tasks = self._engine.state.tasks
             self.errors.note_starts(_units(tasks.uid[result.tasks], self._gangs(result.tasks)), now_us)
         self._take()

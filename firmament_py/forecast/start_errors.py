@@ -54,6 +54,11 @@ class StartErrors:
         """How many errors count."""
         return sum(map(len, self._errors))
 
+    @property
+    def awaits_starts(self) -> bool:
+        """Whether a start of any unit would teach anything."""
+        return bool(self._pending)
+
     def note_forecast(self, made_us: int, units: U64, starts_us: I64) -> None:
         """A forecast for units (K,), with their starts (K,), 0: none. Of each the first one counts, and a further one
         when half of the last one's wait is over: so long waits count little more than short ones."""
