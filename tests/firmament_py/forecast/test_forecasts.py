@@ -22,7 +22,7 @@ class World:
         self.now_us = NOW_US
         self.engine = Engine(policy or LoadSpreading(), OrToolsSolver(), lambda: self.now_us)
         self.execution = Scripted()
-        self.forecasts = Forecasts(self.engine, self.execution)
+        self.forecasts = Forecasts(self.engine, self.execution, lambda: 0.0)
         self.tell(make_node("a", cpu=4), make_class(1, cpu=4, expected_us=100 * S))
 
     def tell(self, *events) -> None:
