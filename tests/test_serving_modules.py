@@ -64,6 +64,7 @@ import asyncio
 from pathlib import Path
 from poseidon_py.app import bridge, runtime, startup
 from poseidon_py.app.serving import http_endpoints
+from poseidon_py.app.serving.certificate import ServingCertificate
 from poseidon_py.cli import main, run
 from poseidon_py.config.settings import Settings
 from poseidon_py.feed import client
@@ -80,6 +81,7 @@ credentials.Path.home = lambda: Path("/nonexistent")
 async def start():
     access = await credentials.load(None, None)
     assert access.in_cluster
+    ServingCertificate(None, None)
     made = bridge.Bridge(Settings())
     await made.engine.move("direct:/nonexistent/s")
     try:
@@ -102,7 +104,8 @@ NEEDLESS = {
     "idle engine": _ENGINE | OPENSSL | {"ortools", "numpy.random"},
     "engine": _ENGINE,
     "bridge": DEVELOPMENT | GRPC | {"numpy", "ortools", "numba", "networkx", "firmament_py", "rich"}
-    | {"kubernetes", "pydantic", "requests", "urllib3", "oauthlib", "websocket", "dateutil"},
+    | {"kubernetes", "pydantic", "requests", "urllib3", "oauthlib", "websocket", "dateutil"}
+    | {"cryptography"},
 }  # fmt: skip
 PROGRAMS = {"idle engine": f"PLACES = False\n{ENGINE}", "engine": f"PLACES = True\n{ENGINE}", "bridge": BRIDGE}
 

@@ -3,20 +3,22 @@
 import asyncio
 import contextlib
 import datetime
-import ipaddress
 import logging
 import os
-import socket
 import ssl
+import subprocess
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+from poseidon_py.app.serving.self_signed import VALID
+
 log = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 30.0
-_VALID = datetime.timedelta(days=365)
-_RENEWED_AFTER = datetime.timedelta(days=300)
+_RENEWED_AFTER = VALID - datetime.timedelta(days=65)
+_MADE_WITHIN_SECONDS = 60.0
 
 
 class ServingCertificate:
@@ -93,32 +95,17 @@ def _now() -> datetime.datetime:
 
 
 def _self_signed(now: datetime.datetime) -> bytes:
-    """A key and its certificate, PEM."""
-    # only where it is needed: it takes a tenth of a second to import
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    host = socket.gethostname()
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])])
-    names = [x509.DNSName(host), x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))  # clocks differ
-        .not_valid_after(now + _VALID)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return private + certificate.public_bytes(serialization.Encoding.PEM)
+    """A key and its certificate, PEM. Made in a process of its own: the package that makes them would take 12 MB of
+    this one from then on. Raises OSError."""
+    words = (sys.executable, "-P", "-m", "poseidon_py.app.serving.self_signed", now.isoformat())
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        made = subprocess.run(words, capture_output=True, env=environment, timeout=_MADE_WITHIN_SECONDS, check=True)
+    except subprocess.SubprocessError as error:
+        why = getattr(error, "stderr", None) or str(error).encode()
+        last = why.decode(errors="replace").strip().rpartition("\n")[2]
+        raise OSError(f"no self-signed certificate can be made: {last}; give --tls-cert-file") from error
+    return made.stdout
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import ssl
+import sys
 from typing import Any
 
 import aiohttp
@@ -326,6 +327,12 @@ def test_a_renewed_certificate_is_served_and_a_broken_one_is_not(tmp_path, caplo
     serving.refresh()
     assert shown(serving.context) not in (first, second)
     assert "cannot be loaded, and the former one serves" in caplog.text
+
+
+def test_a_certificate_that_cannot_be_made_is_an_error_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(OSError, match=r"no self-signed certificate can be made: .*; give --tls-cert-file"):
+        certificate.ServingCertificate(None, None)
 
 
 def test_a_self_signed_certificate_is_made_anew_before_it_ends():
