@@ -83,6 +83,15 @@ def version_of(claim: ResourceClaim) -> tuple[str, str]:
     return claim.metadata.uid, claim.metadata.resource_version
 
 
+def is_known(claim: ResourceClaim, known: ResourceClaim) -> bool:
+    """Whether a claim is no newer than the version that is known of it. Versions of the API server are numbers that
+    grow; others are compared for being equal alone."""
+    (uid, version), (known_uid, latest) = version_of(claim), version_of(known)
+    if uid != known_uid or not version:
+        return False
+    return version == latest or (version.isdecimal() and latest.isdecimal() and int(version) < int(latest))
+
+
 def is_full(claim: ResourceClaim, uid: str) -> bool:
     """Whether it has all users that it can have, and this is not one of them."""
     return len(claim.status.users or ()) >= MAX_USERS and not is_reserved_for(claim, uid)

@@ -37,6 +37,7 @@ from poseidon_py.state.devices.claim_cache import (
     ClaimKey,
     controller_of,
     is_extended,
+    is_known,
     nodes_of,
     version_of,
 )
@@ -283,8 +284,8 @@ class DeviceGate:
     def put_claim(self, claim: ResourceClaim) -> None:
         key, ident = (claim.metadata.namespace, claim.metadata.name), claim.metadata.uid
         before = self.cache.claims.get(key)
-        if before is not None and claim.metadata.resource_version and version_of(before) == version_of(claim):
-            return  # the watch shows what the answer to a write has said
+        if before is not None and is_known(claim, before):
+            return  # the watch is behind the answer to a write: devices that are given away would be free for a moment
         if before is not None and before.metadata.uid != ident:
             self._gone(before)
         self.cache.put(key, claim)

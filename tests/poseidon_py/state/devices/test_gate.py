@@ -296,3 +296,23 @@ def test_a_version_of_a_claim_that_is_known_changes_nothing(fleet):
     newer.metadata.resource_version = "8"
     fleet.gate.put_claim(newer)
     assert fleet.touched() == {known.uid}
+
+
+def test_an_older_version_of_a_claim_frees_none_of_its_devices(fleet):
+    """A watch may show what was before a write when its answer has come already."""
+
+    def version(number, **fields):
+        found = claim(**fields)
+        found.metadata.resource_version = number
+        return found
+
+    fleet.gate.put_claim(version("10", on="n1"))
+    (held,) = fleet.gate.book.holdings.of("uid-c")
+    fleet.gate.put_claim(version("9"))
+    assert fleet.gate.book.holdings.of("uid-c") == (held,)
+    fleet.gate.put_claim(version("11"))
+    assert fleet.gate.book.holdings.of("uid-c") == ()
+    another = version("5", on="n1")
+    another.metadata.uid = "another"
+    fleet.gate.put_claim(another)
+    assert fleet.gate.book.holdings.of("another") == (held,), "a new claim of that name, of a server that began anew"
