@@ -307,12 +307,12 @@ def test_an_older_version_of_a_claim_frees_none_of_its_devices(fleet):
         return found
 
     fleet.gate.put_claim(version("10", on="n1"))
-    (held,) = fleet.gate.book.holdings.of("uid-c")
+    (given,) = fleet.gate.book.holdings.of("uid-c")
     fleet.gate.put_claim(version("9"))
-    assert fleet.gate.book.holdings.of("uid-c") == (held,)
+    assert fleet.gate.book.holdings.of("uid-c") == (given,)
     fleet.gate.put_claim(version("11"))
     assert fleet.gate.book.holdings.of("uid-c") == ()
     another = version("5", on="n1")
     another.metadata.uid = "another"
     fleet.gate.put_claim(another)
-    assert fleet.gate.book.holdings.of("another") == (held,), "a new claim of that name, of a server that began anew"
+    assert fleet.gate.book.holdings.of("another") == (given,), "a new claim of that name, of a server that began anew"
