@@ -342,7 +342,7 @@ def test_the_whole_path_is_measured(tmp_path, monkeypatch, mode):
     done = CliRunner().invoke(cli, [*arguments, "--json", str(out)])
     assert done.exit_code == 0, done.output
     (case,) = read(out).cases
-    assert case.checked == 10  # those of the demo, and that all pods count
+    assert case.checked == 11  # those of the demo, and that all pods count
     assert case.failed == []
     assert case.samples["bound_per_s"][0] > 0
     assert 0 < case.samples["p50_s"][0] <= case.samples["p99_s"][0]

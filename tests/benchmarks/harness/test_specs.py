@@ -29,6 +29,7 @@ def test_every_suite_is_described_and_can_be_measured(name):
         "preemption",
         "priorities",
         "split",
+        "starts",
     }
     assert suite.virtual is (name in virtual)
     assert suite.title
