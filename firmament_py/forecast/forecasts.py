@@ -1,8 +1,8 @@
 """Forecasts beside the rounds: one after the other, each on a copy of the state and in a thread of low priority.
 
-A forecast is made while tasks wait for long, at most once in EVERY_US, and so rarely that they take a fiftieth of one
-processor; sooner if somebody asks and the last one is older than FRESH_US. So there is always one, with which new ones
-are compared when its tasks start (start_errors.py).
+A forecast is made while tasks wait for long, at most once in EVERY_US, and so rarely that forecasts take a fiftieth of
+one processor; sooner if somebody asks and the last one is older than FRESH_US, a fifth of one at most. So there is
+always one, with which new ones are compared when its tasks start (start_errors.py).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from firmament_py.engine.engine import Engine
 from firmament_py.engine.execution import Execution
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.engine.scheduler import Scheduler
-from firmament_py.forecast.future import Future, future_of
+from firmament_py.forecast.future import Future, future_of, gang_ids, trial_of
 from firmament_py.forecast.run_times import RunTimes
 from firmament_py.forecast.start_errors import StartErrors
-from firmament_py.model.arrays import U64
+from firmament_py.model.arrays import I64
 from firmament_py.model.events import Event, TasksEnded
 from firmament_py.rebalance.what_if import PlanError, WhatIf
+from firmament_py.state.cluster import ClusterState
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +33,15 @@ PATIENCE_US = 15_000_000
 """No forecast is made, unless somebody asks, while nothing has waited for as long: most of a burst starts sooner, and a
 forecast competes with its rounds for the interpreter."""
 
-IDLE = 50
-"""After a forecast, the pause is so many times as long as it took."""
+IDLE, ASKED_IDLE = 50, 5
+"""The next forecast begins so many times as long after a forecast began as that took; and if somebody asks."""
 
 
 class _Forecast:
     """One that is being made."""
 
-    def __init__(self, what_if: WhatIf, scheduler: Scheduler, run_times: RunTimes, clock: Callable[[], float]) -> None:
-        self._of, self._clock = (what_if, scheduler, run_times), clock
+    def __init__(self, trial: Scheduler, made_us: int, run_times: RunTimes, clock: Callable[[], float]) -> None:
+        self._of, self._clock = (trial, made_us, run_times), clock
         self.future: Future | None = None
         self.failed, self.seconds = False, 0.0
 
@@ -68,7 +69,7 @@ class Forecasts:
         self.problem = "" if execution is not None else "this service makes no forecasts"
         """Why none is made; empty: nothing prevents it."""
         self._making: _Forecast | None = None
-        self._not_before_us = 0
+        self._not_before_us = self._asked_not_before_us = 0
 
     def note_events(self, events: Iterable[Event]) -> None:
         """These are about to be applied."""
@@ -81,8 +82,7 @@ class Forecasts:
     def round_ended(self, result: RoundResult, now_us: int) -> None:
         """After each round at `now_us`, microseconds since the epoch."""
         if len(result.tasks) and self.errors.awaits_starts:
-            tasks = self._engine.state.tasks
-            self.errors.note_starts(_units(tasks.uid[result.tasks], self._gangs(result.tasks)), now_us)
+            self.errors.note_starts(_units(self._engine.state, result.tasks), now_us)
         self._take()
         if now_us >= self._not_before_us and self._some_wait_for_long(now_us):
             self._begin(now_us)
@@ -90,8 +90,7 @@ class Forecasts:
     def asked(self, now_us: int) -> Future | None:
         """The last forecast; None: there is none yet. A new one is begun if it is old."""
         self._take()
-        last = self.last
-        if self._engine.state.tasks.waiting.size and (last is None or now_us - last.made_us >= FRESH_US):
+        if len(self._engine.state.tasks.waiting) and now_us >= self._asked_not_before_us:
             self._begin(now_us)
             self._take()  # an execution at once
         return self.last
@@ -100,14 +99,14 @@ class Forecasts:
         if self._execution is None or self._making is not None or self._execution.running:
             return
         scheduler = self._engine.scheduler
-        self._not_before_us = now_us + EVERY_US
+        self._not_before_us, self._asked_not_before_us = now_us + EVERY_US, now_us + FRESH_US
         try:
             what_if = WhatIf.of(scheduler, now_us)
         except PlanError as error:
             self.problem = str(error)
             return
-        beside = scheduler.beside(what_if.state, what_if.policy, what_if.usage, limited=True)
-        self._making, self.problem = _Forecast(what_if, beside, self.run_times.copy(), self._clock), ""
+        trial = trial_of(what_if, scheduler)
+        self._making, self.problem = _Forecast(trial, now_us, self.run_times.copy(), self._clock), ""
         self._execution.start(self._making.work)
 
     def _take(self) -> None:
@@ -118,24 +117,21 @@ class Forecasts:
         if future is None:
             return
         made_us = future.made_us
-        self._not_before_us = made_us + max(EVERY_US, round(IDLE * 1e6 * making.seconds))
+        took_us = round(1e6 * making.seconds)
+        self._not_before_us = made_us + max(EVERY_US, IDLE * took_us)
+        self._asked_not_before_us = made_us + max(FRESH_US, ASKED_IDLE * took_us)
         self.last = future
         units = np.where(future.gang_of != 0, future.gang_of, future.uids)
-        waiting = self._engine.state.tasks.waiting
-        self.errors.forget(frozenset(_units(self._engine.state.tasks.uid[waiting], self._gangs(waiting))))
+        state = self._engine.state
+        self.errors.forget(frozenset(_units(state, state.tasks.waiting)))
         self.errors.note_forecast(made_us, units, future.starts_us)
 
     def _some_wait_for_long(self, now_us: int) -> bool:
         tasks = self._engine.state.tasks
         return bool((tasks.created_us[tasks.waiting] <= now_us - PATIENCE_US).any())
 
-    def _gangs(self, rows: np.ndarray) -> U64:
-        """(K,) ids of the gangs of task rows (K,), 0: none."""
-        state = self._engine.state
-        gang = state.tasks.gang[rows]
-        return np.where(gang >= 0, state.gangs.id[gang], np.uint64(0)).astype(np.uint64)
 
-
-def _units(uids: U64, gangs: U64) -> list[int]:
-    """The units of tasks (K,), each once: see StartErrors."""
-    return list(dict.fromkeys(np.where(gangs != 0, gangs, uids).tolist()))
+def _units(state: ClusterState, rows: I64) -> list[int]:
+    """The units of task rows (K,), each once: see StartErrors."""
+    gangs = gang_ids(state, rows)
+    return list(dict.fromkeys(np.where(gangs != 0, gangs, state.tasks.uid[rows]).tolist()))

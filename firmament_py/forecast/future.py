@@ -50,15 +50,19 @@ class Future:
     whole: bool
 
 
-def future_of(what_if: WhatIf, scheduler: Scheduler, run_times: RunTimes) -> Future:
-    """The forecast for the tasks that wait in the state of `what_if`, which it changes. scheduler: the one whose
-    settings and hourly limits apply; it is not changed."""
-    state, now_us = what_if.state, what_if.now_us
+def trial_of(what_if: WhatIf, scheduler: Scheduler) -> Scheduler:
+    """A scheduler for the state of `what_if`, with the settings and what is left of the hourly limits of another one,
+    which must not run meanwhile. It moves no tasks: their successors would arrive."""
     options = replace(what_if.options, migrating=Migrating.NEVER, kept_networks=0)
-    trial = scheduler.beside(state, what_if.policy, what_if.usage, limited=True, options=options)
-    tasks = state.tasks
+    return scheduler.beside(what_if.state, what_if.policy, what_if.usage, limited=True, options=options)
+
+
+def future_of(trial: Scheduler, now_us: int, run_times: RunTimes) -> Future:
+    """The forecast at `now_us`, microseconds since the epoch, for the tasks that wait in the state of a scheduler on a
+    copy, which changes."""
+    state, tasks = trial.state, trial.state.tasks
     asked = tasks.waiting.copy()
-    uids, gang_of = tasks.uid[asked].copy(), _gang_ids(state.gangs.id, tasks.gang[asked])
+    uids, gang_of = tasks.uid[asked].copy(), gang_ids(state, asked)
     starts_us = np.zeros(tasks.capacity, np.int64)
     ends_us = np.full(tasks.capacity, FOREVER)
     node_of = np.full(tasks.capacity, -1)
@@ -122,6 +126,7 @@ def _later(at_us: int, remaining: I64) -> I64:
     return np.where(remaining < FOREVER, at_us + np.minimum(remaining, FOREVER - at_us), FOREVER)
 
 
-def _gang_ids(ids: U64, gang: I64) -> U64:
-    """(K,) ids of the gang rows (K,), 0 for none."""
-    return np.where(gang >= 0, ids[gang], np.uint64(0)).astype(np.uint64)
+def gang_ids(state: ClusterState, rows: I64) -> U64:
+    """(K,) ids of the gangs of task rows (K,), 0: none."""
+    gang = state.tasks.gang[rows]
+    return np.where(gang != NO_GANG, state.gangs.id[gang], np.uint64(0)).astype(np.uint64)

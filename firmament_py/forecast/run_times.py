@@ -42,8 +42,8 @@ class RunTimes:
 
     @property
     def learned(self) -> int:
-        """Of how many ended tasks the share of the declared duration is known."""
-        return len(self._shares)
+        """Of how many ended tasks it is known how long they ran."""
+        return len(self._shares) + sum(map(len, self._lengths.values()))
 
     def note_ends(self, state: ClusterState, rows: I64, now_us: int) -> None:
         """Running task rows (K,) end by themselves at `now_us`."""

@@ -62,7 +62,8 @@ class StartErrors:
     def note_forecast(self, made_us: int, units: U64, starts_us: I64) -> None:
         """A forecast for units (K,), with their starts (K,), 0: none. Of each the first one counts, and a further one
         when half of the last one's wait is over: so long waits count little more than short ones."""
-        for unit, start in zip(units.tolist(), starts_us.tolist(), strict=True):
+        order = np.argsort(starts_us, kind="stable")  # a gang starts with the first of its members
+        for unit, start in zip(units[order].tolist(), starts_us[order].tolist(), strict=True):
             if start <= made_us or (unit not in self._pending and len(self._pending) >= PENDING):
                 continue
             made = self._pending.setdefault(unit, [])
@@ -89,14 +90,24 @@ class StartErrors:
         earliest, likely, latest = found.T
         return earliest, likely, latest
 
-    def _percentiles(self, now_us: int) -> list[tuple[float, float, float]]:
-        """Of the errors of each range. Units that wait beyond their forecast start have an error that is at least what
-        it is now."""
+    def compared(self, now_us: int) -> int:
+        """From how many earlier forecasts the intervals follow; 0: these are PRIOR."""
+        number = sum(map(len, self._of_ranges(now_us)))
+        return number if number >= LEAST_ERRORS else 0
+
+    def _of_ranges(self, now_us: int) -> list[list[float]]:
+        """The errors of each range. Units that wait beyond their forecast start have an error that is at least what it
+        is now."""
         of_range = [list(errors) for errors in self._errors]
         for made in self._pending.values():
             for each in made:
                 if (error := _error(each, now_us)) > 1:
                     of_range[_range(each.wait_us)].append(error)
+        return of_range
+
+    def _percentiles(self, now_us: int) -> list[tuple[float, float, float]]:
+        """Of the errors of each range."""
+        of_range = self._of_ranges(now_us)
         every = [error for errors in of_range for error in errors]
         found = []
         for errors in of_range:

@@ -360,7 +360,7 @@ class Bridge:
         return status.explain_json(known, reply, gang, terms_of(self.store, gang), name, problem, covered)
 
     async def queue(self, namespace: str, queue: str, order: str) -> dict[str, Any]:
-        """The body of /queue. Raises EngineError."""
+        """The body of /queue. Raises EngineError, UnknownQueue."""
         return await queue_answer(self.store, self.engine, namespace, queue, order)
 
     async def gangs(self, name: str, namespace: str) -> dict[str, Any]:

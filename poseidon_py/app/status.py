@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Container, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from poseidon_py.app.queries.verdicts import verdict_json
@@ -12,6 +11,7 @@ from poseidon_py.report.unscheduled import waits_for_nodes
 from poseidon_py.state.gangs.group import Group
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.timestamps import timestamp
 from poseidon_py.util.work_queue import KeyedQueue
 from protos.gen import flow_pb2
 
@@ -149,7 +149,7 @@ def explain_json(
         else "",
         **verdict_json(reply),
         "reserves": reply.reserves,
-        "starts": _time(reply.starts_us) if reply.starts_us else None,
+        "starts": timestamp(reply.starts_us // 1_000_000) if reply.starts_us else None,
         "expected": None,
         "fits_now": reply.fits_now if by_nodes else None,
         "nearest": [{"node": near.node, "lacks": _shown(near.lacks)} for near in (reply.nearest if by_nodes else ())],
@@ -183,13 +183,9 @@ def gang_json(gang: flow_pb2.GangStanding, group: Group | None) -> Json:
         "fits": gang.fits if gang.fits >= 0 else None,
         "lacks": dict(sorted(gang.lacks.items())),
         "reserves": gang.reserves,
-        "starts": _time(gang.starts_us) if gang.starts_us else None,
+        "starts": timestamp(gang.starts_us // 1_000_000) if gang.starts_us else None,
         "disruption": "whole" if group is not None and group.disrupted_whole else "single",
     }
-
-
-def _time(micros: int) -> str:
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _state(known: PodRecord, reply: flow_pb2.ExplainReply) -> str:

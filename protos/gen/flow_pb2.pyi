@@ -1115,7 +1115,7 @@ class StartsRequest(_message.Message):
     def __init__(self, uid: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class StartsReply(_message.Message):
-    __slots__ = ("made_us", "uid", "earliest_us", "likely_us", "latest_us", "node", "nodes", "whole", "errors", "durations", "problem")
+    __slots__ = ("made_us", "uid", "earliest_us", "likely_us", "latest_us", "node", "nodes", "whole", "errors", "durations", "problem", "probability")
     MADE_US_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
     EARLIEST_US_FIELD_NUMBER: _ClassVar[int]
@@ -1127,6 +1127,7 @@ class StartsReply(_message.Message):
     ERRORS_FIELD_NUMBER: _ClassVar[int]
     DURATIONS_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     made_us: int
     uid: _containers.RepeatedScalarFieldContainer[int]
     earliest_us: _containers.RepeatedScalarFieldContainer[int]
@@ -1138,7 +1139,8 @@ class StartsReply(_message.Message):
     errors: int
     durations: int
     problem: str
-    def __init__(self, made_us: _Optional[int] = ..., uid: _Optional[_Iterable[int]] = ..., earliest_us: _Optional[_Iterable[int]] = ..., likely_us: _Optional[_Iterable[int]] = ..., latest_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., nodes: _Optional[_Iterable[str]] = ..., whole: _Optional[bool] = ..., errors: _Optional[int] = ..., durations: _Optional[int] = ..., problem: _Optional[str] = ...) -> None: ...
+    probability: float
+    def __init__(self, made_us: _Optional[int] = ..., uid: _Optional[_Iterable[int]] = ..., earliest_us: _Optional[_Iterable[int]] = ..., likely_us: _Optional[_Iterable[int]] = ..., latest_us: _Optional[_Iterable[int]] = ..., node: _Optional[_Iterable[int]] = ..., nodes: _Optional[_Iterable[str]] = ..., whole: _Optional[bool] = ..., errors: _Optional[int] = ..., durations: _Optional[int] = ..., problem: _Optional[str] = ..., probability: _Optional[float] = ...) -> None: ...
 
 class GangsRequest(_message.Message):
     __slots__ = ()

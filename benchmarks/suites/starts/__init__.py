@@ -22,7 +22,6 @@ from benchmarks.traces.presets import PRESETS
 from firmament_py.engine.round_result import RoundResult
 from firmament_py.forecast.forecasts import Forecasts
 from firmament_py.forecast.future import Future
-from firmament_py.forecast.start_errors import LEAST_ERRORS
 from firmament_py.model.arrays import F64, I64, U64
 from firmament_py.model.events import Event, NodeRemoved, TasksEnded, TasksRemoved
 from firmament_py.model.lifecycle import WAITING
@@ -110,7 +109,7 @@ class _ForecastingService(InProcess):
                 likely[first] - BEGIN_US,
                 latest[first] - BEGIN_US,
                 np.array([plan.get(uid, -1) for uid in future.uids[first].tolist()]) - BEGIN_US,
-                errors.known >= LEAST_ERRORS,
+                errors.compared(future.made_us) > 0,
             )
         )
 

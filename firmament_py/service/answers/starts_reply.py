@@ -3,6 +3,7 @@
 import numpy as np
 
 from firmament_py.forecast.forecasts import Forecasts
+from firmament_py.forecast.start_errors import SHARE
 from protos.gen import flow_pb2
 
 
@@ -26,6 +27,7 @@ def starts_reply(forecasts: Forecasts, request: flow_pb2.StartsRequest, now_us: 
         node=[number.get(node, 0) for node in nodes],
         nodes=number,
         whole=future.whole,
-        errors=errors.known,
+        errors=errors.compared(future.made_us),
+        probability=SHARE,
         durations=forecasts.run_times.learned,
     )

@@ -33,7 +33,9 @@ async def gangs_answer(store: Store, engine: Engine, name: str, namespace: str) 
 
 
 async def queue_answer(store: Store, engine: Engine, namespace: str, queue: str, order: str) -> Json:
-    """The body of /queue. `order`: BY_START or empty. Raises EngineError."""
+    """The body of /queue. `order`: BY_START or empty. Raises EngineError, UnknownQueue."""
+    if queue:
+        queues_json(store.queues, await engine.list_queues(), name=queue)
     return starts_json(
         store,
         await engine.starts(),

@@ -21,7 +21,6 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -31,6 +30,7 @@ from poseidon_py.state.gangs.members import Member, Tally
 from poseidon_py.state.gangs.model import Objects, Unknown
 from poseidon_py.state.gangs.registry import GangRegistry
 from poseidon_py.state.records import PodRecord
+from poseidon_py.util.timestamps import timestamp
 from protos.gen import flow_pb2
 
 Json = dict[str, Any]
@@ -117,10 +117,10 @@ def _gang(
         "failed": tally.failed,
         "priority": max(member.known.gang.priority or member.priority for member in members),
         "queue": next(filter(None, map(queue_of, records)), None) or _queue(group, registry.objects),
-        "created": _time(created_us),
+        "created": timestamp(created_us // 1_000_000),
         "age_seconds": max((now_us - created_us) // 1_000_000, 0),
         "reserves": standing is not None and standing.reserves,
-        "starts": _time(standing.starts_us) if standing is not None and standing.starts_us else None,
+        "starts": timestamp(standing.starts_us // 1_000_000) if standing is not None and standing.starts_us else None,
         "why": why,
         "problem": group.problem,
     }
@@ -142,7 +142,7 @@ def _state(group: Group, standing: flow_pb2.GangStanding | None, tally: Tally) -
     elif missing:
         why = f"{more_members(missing, of_roles)} needed before it can be placed"
     elif standing is not None and standing.reserves:
-        until = f", expected to suffice at {_time(standing.starts_us)}" if standing.starts_us else ""
+        until = f", expected to suffice at {timestamp(standing.starts_us // 1_000_000)}" if standing.starts_us else ""
         why = f"capacity is reserved for it{until}"
     elif standing is not None and standing.lacks:
         why = f"it cannot start until {cannot_start(standing.lacks)}"
@@ -193,10 +193,6 @@ def _member_state(deleting: bool, running: bool, node: str, assumed: str) -> str
     if running:
         return "running"
     return "bound" if node else "being bound" if assumed else "waiting"
-
-
-def _time(micros: int) -> str:
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def counts_by_state(gangs: Iterable[Mapping[str, Any]]) -> dict[str, int]:

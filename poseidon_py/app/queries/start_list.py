@@ -3,8 +3,8 @@
 {"made": str | null           when the forecast was made; null: there is none yet
  "age_seconds": int | null
  "probability": float         that a start is between the earliest and the latest time
- "compared": int              earlier forecasts with whose errors these times are calculated; few: with a guess
- "durations": int             ended pods whose declared durations are compared with how long they ran
+ "compared": int              earlier forecasts from whose errors these times follow; 0: they are a guess
+ "durations": int             ended pods of which it is known how long they ran
  "problem": str               why there is no forecast; empty: there is one, or the first one is being made
  "more": int                  that are left out
  "waiting": [{                gangs, and pods of none: by priority, then by age; or by their likely start
@@ -19,11 +19,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from poseidon_py.state.records import PodRecord
 from poseidon_py.state.store import Store
+from poseidon_py.util.timestamps import timestamp
 from protos.gen import flow_pb2
 
 Json = dict[str, Any]
@@ -31,9 +31,6 @@ Json = dict[str, Any]
 WAITING_SHOWN = 1000
 BY_START = "start"
 """Of the parameter `order` of /queue: the first to start first."""
-
-PROBABILITY = 0.8
-"""See StartsReply."""
 
 NO_END = "no expected end of running pods lets it start"
 FAR = "its start is further away than the forecast reaches"
@@ -81,9 +78,9 @@ def starts_json(
     found = [each for each in found if not queue or each["queue"] == queue]
     found.sort(key=_by_start if by_start else _in_order)
     return {
-        "made": _time(reply.made_us) if reply.made_us else None,
+        "made": timestamp(reply.made_us // 1_000_000) if reply.made_us else None,
         "age_seconds": max((now_us - reply.made_us) // 1_000_000, 0) if reply.made_us else None,
-        "probability": PROBABILITY,
+        "probability": reply.probability,
         "compared": reply.errors,
         "durations": reply.durations,
         "problem": reply.problem,
@@ -126,7 +123,7 @@ def _unit(
         "pods": len(members),
         "queue": store.queues.resolution_of(first).name,
         "priority": max(known.described.priority for known in members),
-        "created": _time(first.age_us),
+        "created": timestamp(first.age_us // 1_000_000),
         "age_seconds": max((now_us - first.age_us) // 1_000_000, 0),
         **_start(members, starts, reply, now_us),
     }
@@ -145,9 +142,9 @@ def _start(
     first = min(found, key=lambda each: each.likely_us)
     together = [each for each in found if each.likely_us == first.likely_us]
     expected = {
-        "earliest": _time(first.earliest_us),
-        "likely": _time(first.likely_us),
-        "latest": _time(first.latest_us),
+        "earliest": timestamp(first.earliest_us // 1_000_000),
+        "likely": timestamp(first.likely_us // 1_000_000),
+        "latest": timestamp(first.latest_us // 1_000_000),
         "in_seconds": max((first.likely_us - now_us) // 1_000_000, 0),
     }
     return {"start": expected, "nodes": sorted({each.node for each in together if each.node}), "why": ""}
@@ -174,7 +171,3 @@ def _in_order(unit: Json) -> tuple[int, str, str]:
 def _by_start(unit: Json) -> tuple[bool, str, tuple[int, str, str]]:
     start = unit["start"]
     return start is None, start["likely"] if start is not None else "", _in_order(unit)
-
-
-def _time(micros: int) -> str:
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -64,7 +64,7 @@ class Answering(Probed, Protocol):
         """The body of /gangs. Raises EngineError, UnknownGang."""
 
     async def queue(self, namespace: str, queue: str, order: str) -> Json:
-        """The body of /queue; `order`: BY_START or empty. Raises EngineError."""
+        """The body of /queue; `order`: BY_START or empty. Raises EngineError, UnknownQueue."""
 
     async def queues(self, name: str) -> Json:
         """The body of /queues. Raises EngineError, UnknownQueue."""

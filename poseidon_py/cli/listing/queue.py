@@ -50,7 +50,7 @@ def print_queue(body: Json, console: "Console", *, with_times: bool) -> None:
 
     waiting = body["waiting"]
     if not waiting:
-        console.print("nothing waits")
+        console.print("nothing waits", highlight=False)
         return
     queues = any(each["queue"] for each in waiting)
     header = ["name", "pods", *(["queue"] if queues else []), "priority", "age", "start"]
@@ -88,7 +88,7 @@ def basis(body: Json) -> str:
         return body["problem"] or "the first forecast is being made"
     interval = f"{round(10 * body['probability'])} of 10 starts are expected between earliest and latest"
     compared = body["compared"]
-    errors = f"by {compared} earlier forecasts" if compared else "as a guess: none has been compared yet"
+    errors = f"by {compared} earlier forecasts" if compared else "as a guess: too few have been compared with starts"
     return (
         f"forecast {age(body['age_seconds'])} ago, if nothing else arrives; {interval}, {errors}; "
         f"durations learned from {body['durations']} pods"

@@ -113,6 +113,17 @@ def test_who_asks_gets_the_last_one_and_begins_another(world):
     assert world.forecasts.asked(world.now_us) is not future
 
 
+def test_to_ask_again_and_again_takes_a_fifth_of_the_time(world, monkeypatch):
+    times = iter([0.0, 4.0])
+    monkeypatch.setattr(world.forecasts, "_clock", lambda: next(times))
+    world.round(1)
+    world.execution.finish()
+    for after_s in (1, 20, 21):
+        world.now_us = NOW_US + after_s * S
+        world.forecasts.asked(world.now_us)
+        assert world.execution.running == (after_s == 21), "made after 1 s, in 4 s"
+
+
 def test_what_ends_by_itself_teaches_how_long_tasks_run(world):
     world.now_us = NOW_US + 40 * S
     world.tell(TasksEnded(np.array([1, 99], np.uint64)))
@@ -163,8 +174,10 @@ def test_one_that_fails_is_logged_and_another_follows(world, monkeypatch, caplog
     world.round(1)
     world.execution.finish()
     assert "a forecast of starts has failed" in caplog.text
+    assert world.forecasts.asked(world.now_us) is None
+    assert world.execution.searches == 1, "to ask repeats it after a pause"
     monkeypatch.undo()
-    world.now_us += EVERY_US
+    world.now_us += FRESH_US
     world.forecasts.asked(world.now_us)
     world.execution.finish()
     assert world.forecasts.asked(world.now_us) is not None

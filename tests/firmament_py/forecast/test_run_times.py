@@ -66,6 +66,7 @@ def test_without_declared_durations_those_of_tasks_alike_count():
     noted(times, [10] * (FEW - 1))
     assert left(times, 4) == FOREVER, "too few are known"
     noted(times, [10])
+    assert times.learned == FEW
     assert left(times, 4) == 6
     assert left(times, 4, lasting=True) == FOREVER, "it runs as long as its node"
     other = make_cluster(make_node("a", cpu=1000), make_class(1, cpu=2), make_tasks([1], 1, on="a", started_us=NOW_US))

@@ -27,8 +27,9 @@ def test_a_guess_until_enough_is_known():
     for _ in range(LEAST_ERRORS - 1):
         learn(errors, 100, 100)
     assert interval(errors, 100) == tuple(100 * share for share in PRIOR)
+    assert (errors.known, errors.compared(NOW_US)) == (LEAST_ERRORS - 1, 0), "too few to follow from"
     learn(errors, 100, 100)
-    assert errors.known == LEAST_ERRORS
+    assert errors.known == errors.compared(NOW_US) == LEAST_ERRORS
     assert interval(errors, 100) == pytest.approx((100, 100, 100))
 
 
@@ -62,6 +63,7 @@ def test_what_waits_beyond_its_forecast_counts_as_late():
     errors.note_forecast(NOW_US, units, np.full(100, NOW_US + 10 * S))
     assert interval(errors, 10, NOW_US + 5 * S)[1] == pytest.approx(10), "none is late yet"
     assert interval(errors, 10, NOW_US + 40 * S)[1] == pytest.approx(40), "most wait for four times as long at least"
+    assert errors.compared(NOW_US + 40 * S) == LEAST_ERRORS + 100
     errors.forget(frozenset())
     assert interval(errors, 10, NOW_US + 40 * S)[1] == pytest.approx(10), "they were withdrawn"
 
@@ -73,6 +75,13 @@ def test_a_further_forecast_of_a_unit_counts_when_half_of_the_wait_is_over():
         errors.note_forecast(made, unit, np.array([made + wait_s * S]))
     errors.note_starts([7], NOW_US + 100 * S)
     assert errors.known == 3, "made after 0, 50 and 65 s"
+
+
+def test_a_gang_starts_with_the_first_of_its_members():
+    errors, gang = StartErrors(), np.array([7, 7, 7], np.uint64)
+    errors.note_forecast(NOW_US, gang, NOW_US + np.array([300, 0, 100]) * S - np.array([0, NOW_US, 0]))
+    errors.note_starts([7], NOW_US + 100 * S)
+    assert list(errors._errors[1]) == [pytest.approx(1)]
 
 
 def test_without_a_forecast_start_nothing_is_learned():

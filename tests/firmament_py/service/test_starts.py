@@ -41,6 +41,11 @@ def test_the_start_of_each_waiting_task(service):
         node=[1, 0],
         nodes=["id-a"],
         whole=True,
+        probability=0.8,
+    )
+    of_one = service.flow.GetStarts(flow_pb2.StartsRequest(uid=[3, 99]))
+    assert (list(of_one.uid), list(of_one.likely_us), list(of_one.nodes)) == ([3], [0], []), (
+        "of those that were asked for"
     )
 
 

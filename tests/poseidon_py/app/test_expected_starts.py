@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from poseidon_py.app.queries.queue_list import UnknownQueue
 from poseidon_py.app.queries.start_list import NO_END
 from tests.poseidon_py.world import World, template, world_of
 
@@ -57,3 +58,5 @@ async def test_nothing_is_forecast_without_an_expected_end(world):
     pods(world, "waiting", 1)
     [waiting] = (await forecast(bridge, 1))["waiting"]
     assert (waiting["start"], waiting["why"]) == (None, NO_END)
+    with pytest.raises(UnknownQueue, match="queue research not found"):
+        await bridge.queue("", "research", "")

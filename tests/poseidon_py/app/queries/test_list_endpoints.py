@@ -23,6 +23,8 @@ class Listings(Answers):
         return {"gangs": [], "asked": [name, namespace]}
 
     async def queue(self, namespace, queue, order):
+        if queue == "gone":
+            raise UnknownQueue("queue gone not found; did you mean one?")
         if queue == "broken":
             raise EngineError("GetStarts", "UNAVAILABLE", "refused")
         return {"waiting": [], "asked": [namespace, queue, order]}
@@ -59,6 +61,7 @@ class Listings(Answers):
         ("queue", 200, {"waiting": [], "asked": ["", "", ""]}),
         ("queue?namespace=ns&queue=q&order=start", 200, {"waiting": [], "asked": ["ns", "q", "start"]}),
         ("queue?queue=broken", 503, {"error": "GetStarts: UNAVAILABLE: refused"}),
+        ("queue?queue=gone", 404, {"error": "queue gone not found; did you mean one?"}),
         ("queue?order=name", 400, {"error": "order is 'name'; give start, or leave it out"}),
         ("queue?name=x", 400, {"error": "'name' is not a parameter; there are namespace, queue and order"}),
         ("queues", 200, {"queues": [], "asked": ""}),

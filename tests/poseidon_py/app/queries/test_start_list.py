@@ -41,7 +41,9 @@ def task(store, name):
 def forecast(store, starts, **fields) -> flow_pb2.StartsReply:
     """`starts`: names of pods with the seconds until they start, 0: not forecast, and their nodes."""
     reply = flow_pb2.StartsReply(
-        made_us=NOW_US, nodes=[store.id_of_node("m"), store.id_of_node("n")], **{"whole": True, **fields}
+        made_us=NOW_US,
+        nodes=[store.id_of_node("m"), store.id_of_node("n")],
+        **{"whole": True, "probability": 0.8, **fields},
     )
     for name, (seconds, where) in starts.items():
         reply.uid.append(task(store, name))
@@ -181,7 +183,7 @@ def test_the_table(store):
     assert "2026-01-01T00:05:00Z" not in text
     text = printed(body, with_times=True)
     assert "2026-01-01T00:05:00Z" in text
-    assert "as a guess: none has been compared yet" in text
+    assert "as a guess: too few have been compared with starts" in text
     assert printed(listed(Store(["poseidon"]), flow_pb2.StartsReply()), with_times=False) == "nothing waits\n"
 
 
