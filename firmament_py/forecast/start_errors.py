@@ -3,7 +3,7 @@
 A forecast that a task starts in `w` has the error e = (what it waited)/w. Of ten new forecasts of about the same wait,
 eight should lie between w times the tenth and w times the ninetieth percentile of the errors of the last ones, and as
 many earlier as later than w times their median. So the interval includes whatever the forecast leaves out: arrivals,
-durations that nobody can know, nodes that fail. Until there are enough errors, the interval is PRIOR.
+unknown durations, nodes that fail. Until there are enough errors, the interval is PRIOR.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A quota names a resource, and so do the quotas of devices: a class counts as one, `deviceclass.resource.kubernetes.io/`
 with its name, or what the configuration of the queues maps it to. Each device that a request asks for counts one of it,
-whoever gets it on whichever node.
+whichever device it gets.
 
 What a request will take has to be known before a pod is placed. So requests for all devices that suit, or for the first
 alternative that fits, are refused where their class counts; once they have devices, these count.

@@ -81,7 +81,7 @@ class CaseClaims:
         await self._post(CLAIMS, claim_of(name, "match" if self._sizes.kind == "match" else "selector"))
         container = {"name": "main", "image": "example.com/app:1"}
         spec = {
-            "schedulerName": f"{LABEL}-nobody",
+            "schedulerName": f"{LABEL}-no-scheduler",
             "nodeName": devices[0][0],
             "terminationGracePeriodSeconds": 0,
             "containers": [container],

@@ -1,8 +1,8 @@
 """Slices, classes, claims and templates of a cluster in which each node has the same devices.
 
 A node has so many devices of the model `new`, two to a rail, and two of the model `old`, which nothing here asks for.
-So pods that ask for one device each can have all devices of the model `new`, and whoever disregards a selector is
-found.
+So pods that ask for one device each can have all devices of the model `new`, and a scheduler that ignores selectors
+gives some of them devices of the model `old`.
 """
 
 from __future__ import annotations

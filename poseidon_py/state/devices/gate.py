@@ -391,7 +391,7 @@ class DeviceGate:
             claim, users = self.cache.claims.get(key), self.cache.users.get(key, {})
             has_devices = claim is not None and self.cache.allocation(claim) is not None
             if has_devices and len(users) > 1 and not self._quotas.resource_of:
-                continue  # the others go where the devices are, and count as nothing, whoever else uses them
+                continue  # the others must go where the devices are, and no quota counts them
             self._touch_all(uid for uid in users if uid != known.uid)
 
     def _touch_all(self, uids: Iterable[str]) -> None:

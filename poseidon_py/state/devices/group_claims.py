@@ -16,7 +16,7 @@ from poseidon_py.state.records import PodRecord
 
 
 class GroupClaims:
-    """For whom claims are."""
+    """Whether the claims that pods name are their own or their PodGroup's."""
 
     def __init__(self, pods: Mapping[str, PodRecord], objects: Callable[[], Objects]) -> None:
         self._pods = pods
@@ -44,7 +44,7 @@ class GroupClaims:
             return None
 
     def consumer(self, known: PodRecord, claim: str) -> Consumer:
-        """For whom a claim that a pod names is reserved."""
+        """The consumer that a claim which a pod names is reserved for: its PodGroup, or the pod itself."""
         for entry in known.devices.entries:
             if entry.claim == claim and (group := self.group_of(known, entry)) is not None:
                 return group
@@ -57,8 +57,8 @@ class GroupClaims:
         )
 
     def others_use(self, known: PodRecord, claim: str, users: Mapping[str, None]) -> bool:
-        """Whether pods for whom a claim is reserved in common with a pod have a node. `users`: UIDs of those that name
-        the claim."""
+        """Whether other pods have a node that use a claim as the same consumer as a pod does. `users`: UIDs of the pods
+        that name the claim."""
         consumer = self.consumer(known, claim)
         return consumer.uid != known.uid and any(
             other.uid != known.uid and bool(other.node or other.assumed) and self.consumer(other, claim) == consumer

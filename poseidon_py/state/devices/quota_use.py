@@ -81,7 +81,7 @@ class QuotaUse:
         return [(resource, serving.metadata.name) for resource, serving in found if serving is not None]
 
     def _counted_for(self, key: ClaimKey) -> PodRecord | None:
-        """For whom a claim counts."""
+        """The pod as part of which the devices of a claim count in the quotas; None: none does yet."""
         users = (self._pods.get(uid) for uid in self._cache.users.get(key, ()))
         present = [each for each in users if each is not None and (each.node or each.assumed or each.schedulable)]
         return min(

@@ -9,7 +9,7 @@ from firmament_py.forecast import forecasts as forecasts_module
 from firmament_py.forecast.forecasts import EVERY_US, FRESH_US, PATIENCE_US, Forecasts
 from firmament_py.model.events import TasksEnded
 from policies.load_spreading import LoadSpreading
-from tests.builders import NOW_US, SECOND_US, make_class, make_gang, make_node, make_tasks
+from tests.builders import NOW_US, SECOND_US, make_class, make_gang, make_node, make_tasks, removed
 from tests.firmament_py.engine.test_searches import Scripted
 
 S = SECOND_US
@@ -149,6 +149,29 @@ def test_starts_are_compared_with_what_was_forecast(world):
     world.round(50)
     assert world.forecasts.errors.known == 1
     assert world.forecasts.errors._errors[1][0] == pytest.approx(49 / 99)
+
+
+def test_what_is_withdrawn_is_awaited_no_more(world):
+    world.round(1)
+    world.execution.finish()
+    world.forecasts.asked(world.now_us)
+    assert world.forecasts.errors.awaits_starts
+    world.tell(removed(2), make_class(2, cpu=8), make_tasks([3], 2, created_us=NOW_US - PATIENCE_US))
+    world.round(61)
+    world.execution.finish()
+    world.forecasts.asked(world.now_us)
+    assert not world.forecasts.errors.awaits_starts, "the other one never fits"
+
+
+def test_a_forecast_is_made_from_what_was_known_when_it_began(world):
+    """Meanwhile the task ends after 40 s instead of 100."""
+    world.round(1)
+    world.now_us = NOW_US + 40 * S
+    world.tell(TasksEnded(np.array([1], np.uint64)))
+    world.execution.finish()
+    future = world.forecasts.asked(world.now_us)
+    assert future is not None
+    assert future.starts_us.tolist() == [NOW_US + 100 * S]
 
 
 def test_a_gang_counts_once():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmament_py.forecast import future as future_module
+from firmament_py.model.options import Migrating
 from tests.builders import (
     NOW_US,
     SECOND_US,
@@ -15,6 +16,7 @@ from tests.builders import (
     make_gang,
     make_node,
     make_tasks,
+    migrating_cluster,
     preempting_cluster,
 )
 from tests.effort import examples
@@ -86,6 +88,35 @@ def test_victims_start_again():
     assert starts(cluster) == {11: 0}
     cluster.tell(make_tasks([12], 10, created_us=NOW_US + S))
     assert starts(cluster) == {11: 0, 12: 400}, "after the victim, which is older and runs anew"
+
+
+def test_a_task_that_is_about_to_start_can_be_a_victim():
+    """It is assumed on its node when the forecast is made."""
+    cluster = preempting_cluster(make_node("a", cpu=4))
+    for number, priority in ((10, 0), (20, 5)):
+        cluster.tell(make_class(number, cpu=4, expected_us=100 * S, priority=priority))
+    cluster.tell(make_tasks([1], 10))
+    assert cluster.round() == {1: "a"}
+    cluster.tell(make_tasks([11], 20))
+    assert starts(cluster) == {11: 0}
+
+
+def test_no_task_moves_in_a_forecast():
+    """The task on `a` could move to `b`, and the one that waits have `a`: it waits for the end of the one on `b`."""
+    small, large = make_class(1, cpu=4), make_class(2, cpu=8)
+    lasting, ending = make_class(3, cpu=4, expected_us=100 * S), make_tasks([2], 3, on="b", started_us=NOW_US)
+    nodes = (make_node(name, cpu=8) for name in "ab")
+    options = {"migrating": Migrating.FOR_WAITING}
+    cluster = migrating_cluster(*nodes, small, large, lasting, ending, make_tasks([10], 2), **options)
+    cluster.tell(make_tasks([1], 1, on="a", movable=True, job=1))
+    assert starts(cluster) == {10: 100}
+    assert cluster.migrating(cluster.run()) == {1: "b"}
+
+
+@pytest.mark.parametrize(("days", "known"), [(13, True), (15, False)])
+def test_no_start_is_forecast_that_is_further_away_than_two_weeks(days, known):
+    seconds = days * 86_400
+    assert starts(busy(make_tasks([11], 10), ends_s=(seconds,))) == {11: seconds if known else -1}
 
 
 def test_a_forecast_ends_after_so_many_rounds(monkeypatch):

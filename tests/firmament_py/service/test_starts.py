@@ -1,10 +1,18 @@
 """GetStarts: when waiting tasks are expected to start."""
 
 import time
+from typing import Any
 
+from firmament_py.engine.engine import Engine
+from firmament_py.flow.solver import OrToolsSolver
+from firmament_py.forecast.forecasts import PATIENCE_US
+from firmament_py.service.flow_service import FlowService
+from policies.load_spreading import LoadSpreading
 from protos.gen import flow_pb2
 from tests.builders import NOW_US, SECOND_US
+from tests.firmament_py.engine.test_searches import Scripted
 from tests.firmament_py.service.flow_messages import node, task_class, tasks
+from tests.firmament_py.service.test_callers import Caller
 
 PATIENCE_S = 30
 
@@ -51,3 +59,28 @@ def test_the_start_of_each_waiting_task(service):
 
 def test_nothing_waits(service):
     assert service.flow.GetStarts(flow_pb2.StartsRequest()) == flow_pb2.StartsReply()
+
+
+def test_rounds_begin_forecasts_and_updates_teach_how_long_tasks_run():
+    """Task 1 runs, 2 waits; nobody has asked when a round begins the forecast."""
+    engine, execution, caller = Engine(LoadSpreading(), OrToolsSolver(), lambda: NOW_US), Scripted(), Caller()
+    service = FlowService(engine, execution)
+
+    def tell(**changes: Any) -> None:
+        assert not service.Apply(flow_pb2.Update(epoch=engine.epoch, **changes), caller).refused
+
+    running = tasks([1], 1, on="a")
+    running.started_us.append(NOW_US - 100 * SECOND_US)
+    tell(classes=[task_class(1, cpu=4)], nodes=[node("a", cpu=4)], tasks=running)
+    tell(tasks=tasks([2], 1))
+    first = service.Round(flow_pb2.RoundRequest(epoch=engine.epoch, now_us=NOW_US), caller)
+    assert not execution.searches, "it has not waited for long"
+    tell(tasks=tasks([3], 1))
+    later_us = NOW_US + PATIENCE_US
+    service.Round(flow_pb2.RoundRequest(epoch=engine.epoch, now_us=later_us, acknowledged=first.round), caller)
+    assert execution.searches == 1
+    execution.finish()
+    reply = service.GetStarts(flow_pb2.StartsRequest(), caller)
+    assert (list(reply.uid), reply.durations) == ([2, 3], 0)
+    tell(succeeded_tasks=[1])
+    assert service.GetStarts(flow_pb2.StartsRequest(), caller).durations == 1

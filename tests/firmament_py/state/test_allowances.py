@@ -77,3 +77,5 @@ def test_they_count_as_by_hand(world, limit):
     allowances.spend(rows(everything))
     ledger.spend(everything)
     assert allowances.left.tolist() == ledger.left
+    for task in APPS:  # some budgets have less than nothing left: only they count that count the task
+        assert allowances.exceeded(rows([task])).tolist() == ledger.exceeded([task])

@@ -13,6 +13,7 @@ from firmament_py.model.events import (
     Outcome,
     PlacementRejected,
 )
+from firmament_py.model.lifecycle import ASSUMED, BOUND, WAITING
 from firmament_py.state.classes import SPARE_ROWS
 from firmament_py.state.cluster import ClusterState
 from firmament_py.state.history import History
@@ -317,3 +318,17 @@ def test_the_sum_of_absurd_requests_does_not_overflow():
     cluster.state.apply(make_tasks(range(1, 1026), 1, on="a"))
     cluster.state.apply(make_tasks([5000], 2))
     assert len(cluster.scheduler.run(NOW_US).tasks) == 0
+
+
+@pytest.mark.parametrize("status", [WAITING, ASSUMED, BOUND], ids=["waiting", "assumed", "bound"])
+@pytest.mark.parametrize("unevictable", [False, True], ids=["", "unevictable"])
+@pytest.mark.parametrize("leaving", [False, True], ids=["", "leaving"])
+def test_which_tasks_may_be_evicted(status, unevictable, leaving):
+    fields = {"unevictable": unevictable, "leaving": leaving, "on": "a" if status == BOUND else None}
+    cluster = make_cluster(make_class(1), make_node("a"), make_tasks([1], 1, **fields))
+    if status == ASSUMED:
+        cluster.round()
+    tasks = cluster.state.tasks
+    [row] = tasks.rows().tolist()
+    assert tasks.state[row] == status
+    assert tasks.evictable[row] == (status == BOUND and not unevictable and not leaving)
